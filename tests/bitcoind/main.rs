@@ -21,6 +21,7 @@ mod reorgs;
 mod restarts;
 mod served;
 mod signet;
+mod silent_payments;
 mod sync;
 mod template;
 mod wallet;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cairn_http::Asker;
 
-use crate::{electrum::Electrum, negotiate::Version, subscriptions::Subscriptions};
+use crate::{electrum::Electrum, negotiate::Version, scans::Scans, subscriptions::Subscriptions};
 
 /// The client of a connection.
 pub(crate) struct Client {
@@ -17,12 +17,21 @@ pub(crate) struct Client {
     /// True if the connection must end, because no version is in common.
     pub(crate) is_refused: bool,
     pub(crate) subscriptions: Subscriptions,
+    pub(crate) scans: Scans,
 }
 
 impl Client {
     pub(crate) fn new(electrum: Arc<Electrum>, asker: Asker) -> Self {
         let subscriptions = electrum.hub.connect();
-        Client { electrum, asker, version: None, has_asked: false, is_refused: false, subscriptions }
+        Client {
+            electrum,
+            asker,
+            version: None,
+            has_asked: false,
+            is_refused: false,
+            subscriptions,
+            scans: Scans::new(),
+        }
     }
 
     /// True if answers have the form of version 1.6.

@@ -11,6 +11,7 @@ use crate::{
     checkpoint::{GROUP, Node, Proof, Tree},
     failure::{Failure, Refusal},
     options::Options,
+    scans::AllScans,
     status::Statuses,
     subscriptions::Hub,
 };
@@ -29,14 +30,15 @@ pub(crate) struct Electrum {
     pub(crate) options: Options,
     pub(crate) hub: Arc<Hub>,
     pub(crate) statuses: Statuses,
+    pub(crate) scans: Arc<AllScans>,
     /// Replaced as a whole, so that nobody holds the lock while headers are read.
     checkpoints: RwLock<Arc<Tree>>,
 }
 
 impl Electrum {
     pub(crate) fn new(api: Api, chain: Chain, options: Options) -> Arc<Self> {
-        let (hub, statuses, checkpoints) = Default::default();
-        Arc::new(Electrum { api, chain, options, hub, statuses, checkpoints })
+        let (hub, statuses, scans, checkpoints) = Default::default();
+        Arc::new(Electrum { api, chain, options, hub, statuses, scans, checkpoints })
     }
 
     /// Longest history.

@@ -7,6 +7,7 @@
 //!        line, rpc   status, checkpoint          framing │ hashes of histories and of headers
 //!              │
 //!       subscriptions ◄─ watch                   who hears of what ◄─ new blocks and mempool changes
+//!       scans         ◄───┘                      silent payments of clients that lend their scan key
 //! ```
 //!
 //! Each request is charged, admitted and stopped as requests over HTTP are ([`cairn_http::Api::work`]).
@@ -23,6 +24,7 @@ mod negotiate;
 mod options;
 mod params;
 mod rpc;
+mod scans;
 mod server;
 mod session;
 mod status;

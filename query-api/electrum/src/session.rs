@@ -30,6 +30,16 @@ const MAX_BATCH_ANSWER: usize = 4 << 20;
 /// Larger answers hold memory that all clients share until they are sent.
 const SMALL: usize = 64 << 10;
 
+/// What a connection does next.
+enum Next {
+    /// Sends notifications.
+    News,
+    /// Sends what a scan has found.
+    Scanned(String),
+    /// Answers a line.
+    Line(Result<Vec<u8>, NoLine>),
+}
+
 /// Serves a connection until it ends.
 pub(crate) async fn run(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
@@ -43,13 +53,15 @@ pub(crate) async fn run(
     loop {
         let line = tokio::select! {
             () = stop.cancelled() => return,
-            () = client.subscriptions.wait() => None,
-            line = lines.next(&mut stream, idle, || electrum.api.memory(asker)) => Some(line),
+            () = client.subscriptions.wait() => Next::News,
+            scanned = client.scans.next() => Next::Scanned(scanned),
+            line = lines.next(&mut stream, idle, || electrum.api.memory(asker)) => Next::Line(line),
         };
         let memory = electrum.api.memory(asker);
         let text = match line {
-            None => notifications(&mut client),
-            Some(Ok(line)) => {
+            Next::News => notifications(&mut client),
+            Next::Scanned(text) => text,
+            Next::Line(Ok(line)) => {
                 let answer = tokio::select! {
                     () = stop.cancelled() => return,
                     answer = answer(&mut client, line, &memory) => answer,
@@ -58,8 +70,8 @@ pub(crate) async fn run(
                 idle = Instant::now() + IDLE;
                 answer
             }
-            Some(Err(NoLine::Ended)) => return,
-            Some(Err(NoLine::TooLong)) => {
+            Next::Line(Err(NoLine::Ended)) => return,
+            Next::Line(Err(NoLine::TooLong)) => {
                 let failure = Failure::new(
                     Failure::INVALID_REQUEST,
                     format!("a line has more than {} bytes, or the server has no memory for it", line::MAX_LINE),

@@ -188,7 +188,12 @@ fn find(electrum: &Electrum, at: &Pinned<'_>, seen: Option<&Seen>) -> Result<Fou
             (Some(mempool), Some((seen, before))) => touched(electrum, at, seen, mempool.changes_since(before))?,
         }
     };
+    if seen.is_none_or(|seen| seen.hash != tip.hash) {
+        electrum.scans.tip_changed();
+    }
+    let has_tweaks = electrum.scans.look_at(mempool);
     let has_checkpoints = electrum.extend_checkpoints(at, tip.height.saturating_add(1), GROUPS_AT_ONCE)?;
+    let has_checkpoints = has_checkpoints && has_tweaks;
     Ok(Found { touched, seen: Seen { height: tip.height, hash: tip.hash, mempool: mempool.cloned() }, has_checkpoints })
 }
 

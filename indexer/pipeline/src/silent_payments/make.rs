@@ -5,12 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bitcoin::{
-    Script, Transaction,
-    consensus::deserialize,
-    hashes::Hash,
-    secp256k1::{All, Secp256k1},
-};
+use bitcoin::{Script, Transaction, consensus::deserialize, hashes::Hash};
 use cairn_domain::silent_payments::{KeyHash, SpentScript, output_prefix, tweak};
 use cairn_model::{CancelToken, Height, ScriptTemplate, SpentCoin, TxNum};
 use cairn_reader::{ReadError, View};
@@ -44,7 +39,7 @@ pub(super) fn make(
     whole_blocks: Option<&Arc<dyn WholeBlocks>>,
     cancel: &CancelToken,
 ) -> Result<Option<NewTweaks>, PipelineError> {
-    let (started, secp) = (Instant::now(), Secp256k1::new());
+    let started = Instant::now();
     let (mut rows, mut bytes) = (Vec::new(), 0);
     for height in from..=view.tip().height {
         PipelineError::if_cancelled(cancel)?;
@@ -54,7 +49,7 @@ pub(super) fn make(
         let header = header_of(view, height)?;
         let Some(txs) = transactions(view, &header, whole_blocks) else { break };
         bytes += u64::from(header.size);
-        rows.push((height, row(view, &header, txs, &secp)?));
+        rows.push((height, row(view, &header, txs)?));
     }
     Ok(if rows.is_empty() { None } else { Some(NewTweaks { rows }) })
 }
@@ -63,21 +58,16 @@ pub(super) fn make(
 pub(crate) fn make_again(view: &View<'_>, height: Height) -> Result<Option<TweakRow>, PipelineError> {
     let header = header_of(view, height)?;
     let Some(txs) = in_files(view, &header) else { return Ok(None) };
-    row(view, &header, txs, &Secp256k1::new()).map(Some)
+    row(view, &header, txs).map(Some)
 }
 
 fn header_of(view: &View<'_>, height: Height) -> Result<HeaderRow, ReadError> {
     view.header(height)?.ok_or_else(|| ReadError::Broken(format!("block {height} is missing")))
 }
 
-fn row(
-    view: &View<'_>,
-    header: &HeaderRow,
-    txs: Vec<Transaction>,
-    secp: &Secp256k1<All>,
-) -> Result<TweakRow, PipelineError> {
+fn row(view: &View<'_>, header: &HeaderRow, txs: Vec<Transaction>) -> Result<TweakRow, PipelineError> {
     let candidates = candidates(view, header, txs)?;
-    let tweaks = candidates.par_iter().filter_map(|candidate| stored(secp, candidate)).collect();
+    let tweaks = candidates.par_iter().filter_map(stored).collect();
     Ok(TweakRow { hash: header.hash, tweaks })
 }
 
@@ -161,8 +151,8 @@ fn spent_script(view: &View<'_>, coin: &SpentCoin) -> Result<SpentScript, ReadEr
     })
 }
 
-fn stored(secp: &Secp256k1<All>, (index, tx, spent): &Candidate) -> Option<StoredTweak> {
-    let tweak = tweak(secp, tx, spent)?.serialize();
+fn stored((index, tx, spent): &Candidate) -> Option<StoredTweak> {
+    let tweak = tweak(tx, spent)?.serialize();
     let taproot = || tx.output.iter().filter(|output| output.script_pubkey.is_p2tr());
     let largest = taproot().map(|output| output.value.to_sat()).max()?;
     let outputs = taproot().filter_map(|output| output_prefix(&output.script_pubkey)).collect();

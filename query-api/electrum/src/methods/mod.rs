@@ -4,6 +4,7 @@ mod fees;
 mod headers;
 mod scripthash;
 mod server;
+mod silentpayments;
 mod transaction;
 
 use crate::{answer::Answer, client::Client, failure::Failure, params::Params, rpc::Request};
@@ -33,6 +34,8 @@ pub(crate) async fn answer(client: &mut Client, request: &Request) -> Answer {
         "blockchain.scripthash.listunspent" => scripthash::unspent(client, params).await,
         "blockchain.scripthash.subscribe" => scripthash::subscribe(client, params).await,
         "blockchain.scripthash.unsubscribe" => scripthash::unsubscribe(client, params).await,
+        "blockchain.silentpayments.subscribe" => silentpayments::subscribe(client, params).await,
+        "blockchain.silentpayments.unsubscribe" => silentpayments::unsubscribe(client, params).await,
         "blockchain.transaction.broadcast" => transaction::broadcast(client, params).await,
         "blockchain.transaction.broadcast_package" if client.is_1_6() => transaction::package(client, params).await,
         "blockchain.transaction.get" => transaction::get(client, params).await,

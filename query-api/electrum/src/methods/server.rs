@@ -48,7 +48,8 @@ pub(super) async fn answer(client: &Client, method: &str, _: &Params) -> Option<
 
 async fn features(client: &Client) -> Answer {
     let genesis = client.electrum.read(Cost::Light, client.asker, |at, _| Ok(at.header(0)?.hash)).await?;
-    write(&json!({
+    let versions = super::silentpayments::versions(client).await?;
+    let mut features = json!({
         "genesis_hash": genesis.to_string(),
         "hosts": {},
         "protocol_max": Version::NEWEST.to_string(),
@@ -56,5 +57,9 @@ async fn features(client: &Client) -> Answer {
         "pruning": null,
         "server_version": SOFTWARE,
         "hash_function": "sha256",
-    }))
+    });
+    if !versions.is_empty() {
+        features["silent_payments"] = json!(versions);
+    }
+    write(&features)
 }

@@ -15,6 +15,7 @@ mod address;
 mod input;
 mod scanner;
 mod tweak;
+mod unconfirmed;
 #[cfg(test)]
 mod vectors;
 
@@ -23,4 +24,5 @@ pub use self::{
     input::{KeyHash, SpentScript},
     scanner::{MAX_LABELS, Scanner, ScannerError},
     tweak::{OutputPrefix, output_key, output_prefix, tweak},
+    unconfirmed::UnconfirmedTweak,
 };

@@ -1,13 +1,17 @@
 //! Searches tweaks with a scan key.
 
-use std::fmt;
+use std::{fmt, str::FromStr, sync::LazyLock};
 
 use bitcoin::{
+    Network,
     hashes::{Hash, HashEngine, sha256t_hash_newtype},
     secp256k1::{All, PublicKey, Scalar, Secp256k1, SecretKey, ecdh::shared_secret_point},
 };
 
-use super::OutputPrefix;
+use super::{OutputPrefix, address};
+
+/// The tables of the curve, made once.
+pub(super) static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
 
 sha256t_hash_newtype! {
     struct SharedSecretTag = hash_str("BIP0352/SharedSecret");
@@ -22,6 +26,12 @@ pub const MAX_LABELS: usize = 10;
 /// A scanner cannot be made of these keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ScannerError {
+    /// The text is no private key. It is not repeated.
+    #[error("the scan key is not a private key of 64 hexadecimal digits")]
+    NoScanKey,
+    /// The text is no public key.
+    #[error("the spend key is not a compressed public key of 66 hexadecimal digits")]
+    NoSpendKey,
     /// More labels than allowed.
     #[error("at most {MAX_LABELS} labels besides 0, which is that of change")]
     TooManyLabels,
@@ -53,13 +63,15 @@ impl Drop for Scanner {
 }
 
 impl Scanner {
+    /// A scanner of keys in hexadecimal digits. `labels` as in [`Scanner::new`].
+    pub fn read(scan: &str, spend: &str, labels: impl IntoIterator<Item = u32>) -> Result<Self, ScannerError> {
+        let scan = SecretKey::from_str(scan).map_err(|_| ScannerError::NoScanKey)?;
+        let spend = Some(spend).filter(|spend| spend.len() == 66).and_then(|spend| PublicKey::from_str(spend).ok());
+        Scanner::new(scan, spend.ok_or(ScannerError::NoSpendKey)?, labels)
+    }
+
     /// A scanner of these keys. `labels`: numbers of labels; 0, that of change, is always among them.
-    pub fn new(
-        secp: &Secp256k1<All>,
-        scan: SecretKey,
-        spend: PublicKey,
-        labels: impl IntoIterator<Item = u32>,
-    ) -> Result<Self, ScannerError> {
+    pub fn new(scan: SecretKey, spend: PublicKey, labels: impl IntoIterator<Item = u32>) -> Result<Self, ScannerError> {
         let mut numbers: Vec<u32> = labels.into_iter().take(MAX_LABELS + 2).chain([0]).collect();
         numbers.sort_unstable();
         numbers.dedup();
@@ -71,22 +83,16 @@ impl Scanner {
             engine.input(&scan.secret_bytes());
             engine.input(&number.to_be_bytes());
             let label = SecretKey::from_slice(&LabelHash::from_engine(engine).to_byte_array());
-            label.map(|label| (number, label.public_key(secp))).map_err(|_| ScannerError::NoPoint)
+            label.map(|label| (number, label.public_key(&SECP))).map_err(|_| ScannerError::NoPoint)
         };
         let labels = numbers.into_iter().map(point).collect::<Result<_, _>>()?;
         Ok(Scanner { scan, spend, labels })
     }
 
-    /// The public key of the scan key.
+    /// The address that senders pay to.
     #[must_use]
-    pub fn scan_key(&self, secp: &Secp256k1<All>) -> PublicKey {
-        self.scan.public_key(secp)
-    }
-
-    /// The spend key.
-    #[must_use]
-    pub fn spend_key(&self) -> PublicKey {
-        self.spend
+    pub fn address(&self, network: Network) -> String {
+        address(network, &self.scan.public_key(&SECP), &self.spend)
     }
 
     /// Numbers of its labels, ascending.
@@ -98,8 +104,9 @@ impl Scanner {
     /// that it pays, whichever label it pays to, follows from the tweak alone. The multiplication by the scan key takes
     /// the same time for each key.
     #[must_use]
-    pub fn finds(&self, secp: &Secp256k1<All>, tweak: &PublicKey, outputs: &[OutputPrefix]) -> bool {
-        let point = shared_secret_point(tweak, &self.scan);
+    pub fn finds(&self, tweak: &[u8; 33], outputs: &[OutputPrefix]) -> bool {
+        let Ok(tweak) = PublicKey::from_slice(tweak) else { return false };
+        let point = shared_secret_point(&tweak, &self.scan);
         let mut compressed = [0u8; 33];
         compressed[0] = 2 | (point[63] & 1);
         compressed[1..].copy_from_slice(&point[..32]);
@@ -107,7 +114,7 @@ impl Scanner {
         engine.input(&compressed);
         engine.input(&0u32.to_be_bytes());
         let hash = Scalar::from_be_bytes(SharedSecretHash::from_engine(engine).to_byte_array());
-        let Some(first) = hash.ok().and_then(|hash| self.spend.add_exp_tweak(secp, &hash).ok()) else { return false };
+        let Some(first) = hash.ok().and_then(|hash| self.spend.add_exp_tweak(&SECP, &hash).ok()) else { return false };
         let is_paid =
             |key: &PublicKey| key.serialize()[1..].first_chunk().is_some_and(|prefix| outputs.contains(prefix));
         let with_label = |(_, label): &(u32, PublicKey)| first.combine(label).is_ok_and(|key| is_paid(&key));

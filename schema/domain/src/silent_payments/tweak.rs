@@ -4,10 +4,10 @@ use bitcoin::{
     OutPoint, Script, Transaction,
     consensus::encode::serialize,
     hashes::{Hash, HashEngine, sha256t_hash_newtype},
-    secp256k1::{PublicKey, Scalar, Secp256k1, Verification},
+    secp256k1::{PublicKey, Scalar},
 };
 
-use super::SpentScript;
+use super::{SpentScript, scanner::SECP};
 
 sha256t_hash_newtype! {
     struct InputsTag = hash_str("BIP0352/Inputs");
@@ -34,7 +34,7 @@ pub fn output_prefix(script: &Script) -> Option<OutputPrefix> {
 /// `None` if no silent payment can be found in it: it pays to no P2TR output, none of its inputs has a public key,
 /// their sum is no point, or it spends from a newer witness version.
 #[must_use]
-pub fn tweak<C: Verification>(secp: &Secp256k1<C>, tx: &Transaction, spent: &[SpentScript]) -> Option<PublicKey> {
+pub fn tweak(tx: &Transaction, spent: &[SpentScript]) -> Option<PublicKey> {
     let pays_taproot = tx.output.iter().any(|output| output.script_pubkey.is_p2tr());
     if !pays_taproot || spent.len() != tx.input.len() {
         return None;
@@ -54,5 +54,5 @@ pub fn tweak<C: Verification>(secp: &Secp256k1<C>, tx: &Transaction, spent: &[Sp
     engine.input(&smallest);
     engine.input(&sum.serialize());
     let input_hash = Scalar::from_be_bytes(InputsHash::from_engine(engine).to_byte_array()).ok()?;
-    sum.mul_tweak(secp, &input_hash).ok()
+    sum.mul_tweak(&*SECP, &input_hash).ok()
 }

@@ -12,7 +12,7 @@ use bitcoin::{
 use cairn_model::ScriptPrefix;
 use serde_json::Value;
 
-use super::{KeyHash, Scanner, SpentScript, address, output_prefix, tweak};
+use super::{KeyHash, Scanner, SpentScript, output_prefix, tweak};
 
 fn text<'v>(value: &'v Value, name: &str) -> &'v str {
     value[name].as_str().unwrap_or_else(|| panic!("no text {name} in {value}"))
@@ -62,13 +62,13 @@ fn transaction(given: &Value) -> (Transaction, Vec<ScriptBuf>) {
 
 #[test]
 fn tweaks_addresses_and_what_a_scanner_finds() {
-    let (secp, mut tweaks, mut found, mut by_prefix) = (Secp256k1::new(), 0, 0, 0);
+    let (mut tweaks, mut found, mut by_prefix) = (0, 0, 0);
     let vectors = vectors();
     for (vector, of) in vectors.iter().flat_map(|vector| list(vector, "receiving").iter().map(move |of| (vector, of))) {
         let (given, expected, comment) = (&of["given"], &of["expected"], text(vector, "comment"));
         let (tx, spent) = transaction(given);
         let known: Vec<SpentScript> = spent.iter().map(|script| SpentScript::of(script)).collect();
-        let tweaked = tweak(&secp, &tx, &known);
+        let tweaked = tweak(&tx, &known);
         let shown = tweaked.map(|tweak| tweak.to_string());
         assert_eq!(shown.as_deref(), expected["tweak"].as_str(), "{comment}");
 
@@ -84,17 +84,16 @@ fn tweaks_addresses_and_what_a_scanner_finds() {
                 other => *other,
             })
             .collect();
-        assert_eq!(tweak(&secp, &tx, &prefixes), tweaked, "{comment}");
+        assert_eq!(tweak(&tx, &prefixes), tweaked, "{comment}");
 
         let keys = &given["key_material"];
-        let secret = |name: &str| SecretKey::from_str(text(keys, name)).unwrap();
-        let spend = secret("spend_priv_key").public_key(&secp);
+        let spend = SecretKey::from_str(text(keys, "spend_priv_key")).unwrap().public_key(&Secp256k1::new());
         let labels = list(given, "labels").iter().map(|label| label.as_u64().unwrap() as u32);
-        let scanner = Scanner::new(&secp, secret("scan_priv_key"), spend, labels).unwrap();
-        assert_eq!(address(Network::Bitcoin, &scanner.scan_key(&secp), &spend), expected["addresses"][0], "{comment}");
+        let scanner = Scanner::read(text(keys, "scan_priv_key"), &spend.to_string(), labels).unwrap();
+        assert_eq!(scanner.address(Network::Bitcoin), expected["addresses"][0], "{comment}");
 
         let outputs: Vec<_> = tx.output.iter().filter_map(|output| output_prefix(&output.script_pubkey)).collect();
-        let is_found = tweaked.is_some_and(|tweak| scanner.finds(&secp, &tweak, &outputs));
+        let is_found = tweaked.is_some_and(|tweak| scanner.finds(&tweak.serialize(), &outputs));
         let count = expected["n_outputs"].as_u64().or_else(|| Some(expected["outputs"].as_array()?.len() as u64));
         assert_eq!(is_found, count.unwrap() > 0, "{comment}");
         tweaks += u32::from(tweaked.is_some());

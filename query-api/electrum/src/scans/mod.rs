@@ -1,0 +1,190 @@
+//! Silent payments over the Electrum protocol, as the server Frigate has them: a client lends its scan key for as long
+//! as it is connected, and hears of each transaction that pays it.
+//!
+//! ```text
+//! methods ─► Scans ─► task of each subscription ─► a piece of blocks as work of the client
+//!   session ◄── lines ◄──┘       ▲
+//!                          Unconfirmed ◄─ watch      tweaks of the mempool, computed once for all
+//! ```
+//!
+//! A task scans from the first block that is asked for, and then follows tip and mempool. Each piece is work as a
+//! request is: it is charged to the client, and waits for a place. A client that does not read stops its own scans.
+//! Keys are in the memory of the task alone.
+
+mod scan;
+mod unconfirmed;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use cairn_domain::{mempool::Mempool, silent_payments::Scanner};
+use cairn_http::Asker;
+use cairn_model::{Height, Network};
+use serde_json::{Value, json};
+use tokio::{
+    sync::{mpsc, watch},
+    task::AbortHandle,
+};
+
+pub(crate) use self::scan::not_indexed;
+use self::unconfirmed::Unconfirmed;
+use crate::{electrum::Electrum, failure::Failure};
+
+/// Most subscriptions of a connection.
+const MAX_OF_CONNECTION: usize = 16;
+/// Most subscriptions of all connections.
+const MAX_SCANS: usize = 1_000;
+/// Lines that wait to be sent to a client. A line has at most 100 transactions, which take 22 KB.
+const WAITING_LINES: usize = 4;
+
+/// What the scans of all connections share.
+pub(crate) struct AllScans {
+    running: AtomicUsize,
+    unconfirmed: Unconfirmed,
+    /// Number of changes of the tip, and of the mempool's tweaks.
+    changes: watch::Sender<Changes>,
+}
+
+/// What scans that follow the tip wait for.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Changes {
+    tips: u64,
+    others: u64,
+}
+
+impl Default for AllScans {
+    fn default() -> Self {
+        let (running, unconfirmed) = Default::default();
+        AllScans { running, unconfirmed, changes: watch::Sender::default() }
+    }
+}
+
+impl AllScans {
+    /// True if nobody scans.
+    fn is_idle(&self) -> bool {
+        self.running.load(Ordering::SeqCst) == 0
+    }
+
+    /// Wakes the scans that follow the tip, which has changed.
+    pub(crate) fn tip_changed(&self) {
+        self.changes.send_modify(|changes| changes.tips = changes.tips.wrapping_add(1));
+    }
+
+    /// Computes the tweaks of transactions that are new in the mempool, and wakes the scans if there are any. Forgets
+    /// them while nobody scans. True if all are known now.
+    pub(crate) fn look_at(&self, mempool: Option<&Mempool>) -> bool {
+        let Some(mempool) = mempool.filter(|_| !self.is_idle()) else {
+            self.unconfirmed.clear();
+            return true;
+        };
+        let before = self.unconfirmed.last();
+        let has_all = self.unconfirmed.update(mempool);
+        if self.unconfirmed.last() != before {
+            self.changes.send_modify(|changes| changes.others = changes.others.wrapping_add(1));
+        }
+        has_all
+    }
+}
+
+/// The blocks that a client asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ScanRange {
+    /// The first block.
+    pub(crate) start: Height,
+    /// The last block; `None`: tip and mempool are followed.
+    pub(crate) end: Option<Height>,
+}
+
+/// What identifies a subscription in answers and notifications.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct ScanName {
+    pub(crate) address: String,
+    pub(crate) labels: Vec<u32>,
+    pub(crate) start: Height,
+}
+
+impl ScanName {
+    pub(crate) fn value(&self) -> Value {
+        json!({"address": self.address, "labels": self.labels, "start_height": self.start})
+    }
+}
+
+/// A scan that runs. It ends when this is dropped.
+struct Running {
+    range: ScanRange,
+    task: AbortHandle,
+    all: Arc<AllScans>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+        self.all.running.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// The scans of a connection. They end when it is dropped.
+pub(crate) struct Scans {
+    running: HashMap<String, Running>,
+    send: mpsc::Sender<String>,
+    lines: mpsc::Receiver<String>,
+}
+
+impl Scans {
+    pub(crate) fn new() -> Self {
+        let (send, lines) = mpsc::channel(WAITING_LINES);
+        Scans { running: HashMap::new(), send, lines }
+    }
+
+    /// The next notification, with its line break.
+    pub(crate) async fn next(&mut self) -> String {
+        match self.lines.recv().await {
+            Some(line) => line + "\n",
+            // The sender lives as long as this.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Begins a scan, or begins it again from the earlier of the first blocks that were asked for. Gives its name.
+    ///
+    /// # Errors
+    /// Fails at the limits.
+    pub(crate) fn begin(
+        &mut self,
+        electrum: &Arc<Electrum>,
+        asker: Asker,
+        (scanner, network): (Scanner, Network),
+        mut range: ScanRange,
+    ) -> Result<ScanName, Failure> {
+        let address = scanner.address(network.to_bitcoin());
+        let before = self.running.remove(&address);
+        if let Some(before) = &before {
+            range.start = range.start.min(before.range.start);
+            range.end = range.end.zip(before.range.end).map(|(end, other)| end.max(other));
+        } else if self.running.len() >= MAX_OF_CONNECTION {
+            let message = format!("at most {MAX_OF_CONNECTION} silent payment addresses are allowed on a connection");
+            return Err(Failure::params(message));
+        }
+        drop(before);
+        let all = Arc::clone(&electrum.scans);
+        if all.running.fetch_add(1, Ordering::SeqCst) >= MAX_SCANS {
+            all.running.fetch_sub(1, Ordering::SeqCst);
+            return Err(Failure::new(Failure::BUSY, "the server has no room for scans; try again later"));
+        }
+        let name = ScanName { address: address.clone(), labels: scanner.labels().collect(), start: range.start };
+        let scan = scan::Scan::new(electrum, asker, scanner, (name.clone(), range), self.send.clone());
+        let task = tokio::spawn(scan.run(all.changes.subscribe())).abort_handle();
+        self.running.insert(address, Running { range, task, all });
+        Ok(name)
+    }
+
+    /// Ends a scan. False if there was none.
+    pub(crate) fn end(&mut self, address: &str) -> bool {
+        self.running.remove(address).is_some()
+    }
+}
