@@ -60,7 +60,7 @@ interop: setup-test ## The clients that we did not write.
 	@tests/interop/run.sh
 
 bench: setup-test ## The benches (benches/RESULTS.md keeps results; criterion's lie in target/criterion).
-	$(CARGO) bench --locked --profile release --workspace --bench mempool --bench overhead --bench decode --bench index --bench inputs --bench onchain --bench labels --bench clusters --bench http --bench pages --bench latency --bench streams --bench alerts --bench wallets --bench risk --bench timestamps --bench access --bench export --bench checkpoint
+	$(CARGO) bench --locked --profile release --workspace --bench mempool --bench overhead --bench decode --bench index --bench inputs --bench onchain --bench labels --bench clusters --bench http --bench pages --bench latency --bench streams --bench alerts --bench wallets --bench risk --bench timestamps --bench access --bench export --bench checkpoint --bench silent_payments
 	benches/instructions.sh
 	$(CARGO) bench --locked --profile release --workspace --bench side_by_side
 
