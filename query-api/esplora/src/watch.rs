@@ -116,10 +116,15 @@ fn look(watchers: &Watchers, chain: &Chain, seen: Option<&Seen>) -> Result<Seen,
     let txids = watchers.txids();
     let targets = Targets::new(watchers.scripts(), &txids);
     let of = Looking { seen, is_due, has_new_txs, txids: &txids, targets: &targets };
-    let found = read(chain, |at| of.find(at, Scope::All)).or_else(|error| {
+    let mut found = read(chain, |at| of.find(at, Scope::All));
+    if let Err(error) = &found {
         tracing::debug!(error.detail, "not all can be read for watchers");
-        read(chain, |at| of.find(at, Scope::Lenient)).or_else(|_| read(chain, |at| of.find(at, Scope::Chain)))
-    });
+        found = read(chain, |at| of.find(at, Scope::Lenient));
+    }
+    // The first state that is seen has the mempool: what comes later is compared with it.
+    if found.is_err() && seen.is_some() {
+        found = read(chain, |at| of.find(at, Scope::Chain));
+    }
     let Found { seen, steps, txs, has_gap, is_partial } = found.inspect_err(|_| watchers.set_new_txs())?;
     send(watchers, &steps, &txs, has_gap);
     if is_partial {
@@ -169,7 +174,7 @@ impl Looking<'_> {
         let (is_lenient, is_partial) = (scope != Scope::All, scope == Scope::Chain);
         let mempool = if !is_partial && watch_data::is_readable(at)? { Some(at.mempool()?) } else { None };
         let Some(seen) = self.seen else {
-            let blocks = newest(at, 0)?;
+            let blocks = newest(at)?;
             let seen = self.remember(at, blocks, mempool)?;
             return Ok(Found { seen, steps: Vec::new(), txs: TxNews::default(), has_gap: false, is_partial });
         };
@@ -205,7 +210,7 @@ impl Looking<'_> {
         } else {
             HashMap::new()
         };
-        let blocks = if has_moved { newest(at, 0)? } else { seen.blocks.clone() };
+        let blocks = if has_moved { newest(at)? } else { seen.blocks.clone() };
         let mut now = self.remember(at, blocks, mempool)?;
         if is_partial {
             now.mempool = seen.mempool.clone();
@@ -214,7 +219,7 @@ impl Looking<'_> {
         let mempool_blocks = changed(now.mempool_blocks != seen.mempool_blocks).then(|| now.mempool_blocks.clone());
         let stats = if changed(now.stats != seen.stats) { now.stats.clone() } else { Vec::new() };
         steps.push(Step { hash: None, blocks: None, mempool_blocks, stats, touched });
-        Ok(Found { seen: now, steps, txs: TxNews { states, came, spends }, has_gap, is_partial })
+        Ok(Found { seen: now, steps, txs: TxNews { states, came, spends, is_due: self.is_due }, has_gap, is_partial })
     }
 
     /// The state that this look has seen.
@@ -243,10 +248,10 @@ impl Looking<'_> {
     }
 }
 
-/// The newest blocks from a height on, ascending.
-fn newest(at: &Pinned<'_>, from: Height) -> Result<Vec<(Height, BlockHash)>, ApiError> {
+/// The newest blocks, ascending.
+fn newest(at: &Pinned<'_>) -> Result<Vec<(Height, BlockHash)>, ApiError> {
     let tip = at.view.tip().height;
-    let heights: Vec<Height> = (from.max((tip + 1).saturating_sub(KEPT_BLOCKS))..=tip).collect();
+    let heights: Vec<Height> = ((tip + 1).saturating_sub(KEPT_BLOCKS)..=tip).collect();
     let rows = at.view.headers(&heights)?;
     heights.into_iter().zip(rows).map(|(height, row)| Ok((height, row.ok_or_else(ApiError::internal)?.hash))).collect()
 }

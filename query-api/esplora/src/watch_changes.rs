@@ -92,8 +92,8 @@ struct Hit<T> {
 
 /// Finds the tracked transactions of new blocks and of the mempool. `before` and `now` are the mempools to compare.
 ///
-/// Without `is_lenient` this fails if bytes of a transaction are not at hand, so that the node brings them; otherwise such
-/// a transaction is written with its id and status alone.
+/// Without `is_lenient` this fails if bytes of a transaction are not at hand, so that the node brings them; otherwise
+/// such a transaction is written with its id and status alone.
 pub(crate) fn find(
     at: &Pinned<'_>,
     targets: &Targets,

@@ -180,7 +180,7 @@ fn list(list: List, value: &Value) -> Result<Request, Wrong> {
     if texts.len() > MAX_TRACKED {
         let count = texts.len();
         return Err(wrong(format!(
-            "{name} has {count} entries; a connection tracks at most {MAX_TRACKED}; open another connection for the rest"
+            "{name} has {count} entries; a connection tracks at most {MAX_TRACKED}; open another one for the rest"
         )));
     }
     Ok(Request::Track(list, texts.into_iter().map(str::to_owned).collect()))

@@ -20,6 +20,8 @@ pub(crate) struct TxNews {
     pub(crate) came: HashMap<Txid, Arc<str>>,
     /// New spends of their outputs.
     pub(crate) spends: HashMap<Txid, Vec<Spend>>,
+    /// True if it is time to send positions that have changed.
+    pub(crate) is_due: bool,
 }
 
 /// The members about tracked scripts.
@@ -69,15 +71,14 @@ pub(crate) fn of_tx(tracked: &mut Tracked, news: &TxNews, block: Option<BlockHas
     }
     let Some(now) = news.states.get(txid).copied() else { return members };
     let is_of_step = is_last || matches!(now, TxState::Confirmed(hash) if block == Some(hash));
+    let has_only_moved = matches!((&known, now), (TxState::Waiting(_), TxState::Waiting(_)));
     // Before its first answer nothing is sent: that answer has the state.
-    if !is_of_step || *known == now || *known == TxState::Unread {
+    if !is_of_step || *known == now || *known == TxState::Unread || has_only_moved && !news.is_due {
         return members;
     }
     match now {
         TxState::Waiting(position) => {
-            if !matches!(known, TxState::Waiting(_))
-                && let Some(text) = news.came.get(txid)
-            {
+            if !has_only_moved && let Some(text) = news.came.get(txid) {
                 members.push(format!("\"tx\":{text}"));
             }
             members.push(watch_data::position(txid, position));
@@ -119,7 +120,7 @@ mod tests {
     }
 
     fn news(state: TxState) -> TxNews {
-        TxNews { states: HashMap::from([(TXID, state)]), ..TxNews::default() }
+        TxNews { states: HashMap::from([(TXID, state)]), is_due: true, ..TxNews::default() }
     }
 
     #[test]
@@ -155,6 +156,15 @@ mod tests {
         assert_eq!(of_tx(&mut tracked, &news, Some(hash), false).len(), 1);
         assert!(of_tx(&mut tracked, &news, None, true).is_empty());
         assert!(of_tx(&mut tracking(TxState::Unread), &news, Some(hash), true).is_empty());
+    }
+
+    #[test]
+    fn positions_wait_until_they_are_due() {
+        let mut tracked = tracking(TxState::Waiting(None));
+        let moved = TxState::Waiting(Some(Position { block: 0, vsize: 1 }));
+        let early = TxNews { is_due: false, ..news(moved) };
+        assert!(of_tx(&mut tracked, &early, None, true).is_empty());
+        assert_eq!(of_tx(&mut tracked, &news(moved), None, true).len(), 1);
     }
 
     #[test]

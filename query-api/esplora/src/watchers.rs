@@ -1,9 +1,8 @@
 //! The watchers: connections over a websocket, with the data that each wants, the scripts and the transaction that it
 //! tracks, and the messages that wait for it.
 //!
-//! Memory: a tracked script takes about 250 bytes, so [`MAX_TRACKED`](crate::watch_message::MAX_TRACKED) of each kind on
-//! 2 048 connections take 100 MiB at most. Messages have their own limit, see [`MAX_WAITING_BYTES`]; larger queues hold
-//! memory that all clients share.
+//! Memory: a tracked script takes about 250 bytes, so 100 of each of two kinds on 2 048 connections take 100 MiB.
+//! Messages have their own limit, see [`MAX_WAITING_BYTES`]; larger queues hold memory that all clients share.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},

@@ -32,7 +32,7 @@ use crate::{
     watchers::{Closing, MAX_WAITING_BYTES, Next, TxState, Watcher},
 };
 
-/// Longest message that is read at all: one above [`MAX_MESSAGE`] gets an error, and one above this ends the connection.
+/// Longest message that is read at all. One above [`MAX_MESSAGE`] gets an error; one above this ends the connection.
 const MAX_READ: usize = 2 * MAX_MESSAGE;
 /// Bytes that are read from the connection at once. The library's default is 128 KiB for each connection.
 const READ_BUFFER: usize = 4 << 10;
@@ -89,7 +89,7 @@ async fn serve(mut socket: WebSocket, esplora: Esplora, asker: Asker, mut stream
     }
     let session = Session { esplora, asker, watcher };
     let end = tokio::select! {
-        () = stream.ended() => End::close(code::AWAY, "the server stops, or another client needs the place; connect again"),
+        () = stream.ended() => End::close(code::AWAY, "the server stops, or another client needs the place; try again"),
         end = session.run(&mut socket) => end,
     };
     if let End::Close(frame) = end {
