@@ -100,7 +100,7 @@ pub(crate) fn present(at: &Pinned<'_>, wanted: Wanted) -> Result<Vec<String>, Ap
 /// True if the mempool can be read.
 ///
 /// # Errors
-/// Fails while it is at another tip, which lasts for a moment: whoever reads tries again.
+/// Fails while it is at another tip, which lasts for a moment: the caller reads again.
 pub(crate) fn is_readable(at: &Pinned<'_>) -> Result<bool, ApiError> {
     match at.mempool() {
         Ok(_) => Ok(true),

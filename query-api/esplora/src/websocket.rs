@@ -11,8 +11,8 @@ use axum::{
         State,
         ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, rejection::WebSocketUpgradeRejection},
     },
-    http::{StatusCode, request::Parts},
-    response::Response,
+    http::{HeaderValue, StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
     routing::get,
 };
 use cairn_domain::script_sha256;
@@ -69,7 +69,9 @@ async fn open(
 ) -> Result<Response, Refusal> {
     let refused = |rejection: WebSocketUpgradeRejection| {
         let text = format!("{}; open this path as a websocket (RFC 6455, version 13)", rejection.body_text());
-        Refusal::Said(StatusCode::UPGRADE_REQUIRED, text)
+        let mut response = Refusal::Said(StatusCode::UPGRADE_REQUIRED, text).into_response();
+        response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+        Refusal::Written(Box::new(response))
     };
     let upgrade = upgrade.map_err(refused)?;
     let asker = esplora.api().asker(&from);
@@ -125,7 +127,7 @@ struct Session {
 
 impl Session {
     async fn run(&self, socket: &mut WebSocket) -> End {
-        // What changes from now on is sent.
+        // Changes from now on are sent.
         let _ = timeout(READY, self.esplora.watchers().ready()).await;
         let mut pings = interval_at(Instant::now() + PING, PING);
         let mut heard = Instant::now();

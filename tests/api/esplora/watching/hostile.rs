@@ -56,6 +56,7 @@ async fn what_breaks_the_protocol_ends_the_connection() {
     // A client that only asks by HTTP.
     let router = crate::esplora::esplora(world, None);
     let said = crate::esplora::get(&router, "/v1/ws").await;
+    assert_eq!(said.header("upgrade"), "websocket");
     assert!(said.status == 426 && said.text().contains("open this path as a websocket"), "{}", said.text());
     refused(&router, "/v1/ws/more", 404, "endpoint does not exist \"/v1/ws/more\"").await;
 }

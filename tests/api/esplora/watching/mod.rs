@@ -36,7 +36,7 @@ use crate::{
     unconfirmed::{SEEN, Waiting},
 };
 
-/// Whatever is waited for comes in this time.
+/// Longest wait for a message.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server with a listener of Esplora's API.

@@ -86,8 +86,8 @@ async fn addresses_hear_of_blocks_and_reorganizations() {
             // All of the block, as the history has them.
             let path = crate::esplora::by_hash(&ScriptBuf::from_hex(script).unwrap());
             let history = txids(&get_json(&router, &format!("{path}/txs/chain")).await);
-            let told = txids(&lists["confirmed"]);
-            assert!(told.iter().all(|txid| history.contains(txid)), "{told:?} {history:?}");
+            let sent = txids(&lists["confirmed"]);
+            assert!(sent.iter().all(|txid| history.contains(txid)), "{sent:?} {history:?}");
         }
         client.settled().await;
         tip.back(vec![MempoolDelta::Add(waiting.clone())]);

@@ -30,7 +30,7 @@ pub(super) struct Socket {
     _held: Held,
 }
 
-/// What a connection holds for as long as its socket is open.
+/// Values that a connection holds for as long as its socket is open.
 pub(super) type Held = Box<dyn Send>;
 
 /// Makes the whole answer of a status.
