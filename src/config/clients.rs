@@ -25,12 +25,13 @@ pub(crate) struct ClientLimits {
     #[arg(long, env = "CAIRN_MAX_CONNECTIONS_PER_CLIENT", value_name = "COUNT", default_value = "512",
         value_parser = whole::<u32>(1..=1_000_000))]
     pub(crate) max_connections_per_client: u32,
-    /// Maximum number of open streams of events (/v1/events). If all are taken, a client whose network has fewer than
-    /// another takes the place of one of the other's; else a further stream gets 503.
+    /// Maximum number of open streams of events (/v1/events) and websockets (/v1/ws of Esplora's API). If all are
+    /// taken, a client whose network has fewer than another takes the place of one of the other's; else a further
+    /// stream gets 503.
     #[arg(long, env = "CAIRN_MAX_STREAMS", value_name = "COUNT", default_value = "2048",
         value_parser = whole::<u32>(0..=1_000_000))]
     pub(crate) max_streams: u32,
-    /// Maximum number of open streams of events of one client. Further ones get 503.
+    /// Maximum number of open streams of events and websockets of one client. Further ones get 503.
     #[arg(long, env = "CAIRN_MAX_STREAMS_PER_CLIENT", value_name = "COUNT", default_value = "64",
         value_parser = whole::<u32>(0..=1_000_000))]
     pub(crate) max_streams_per_client: u32,

@@ -30,7 +30,7 @@ pub(crate) fn routes() -> Router<Esplora> {
 
 /// A block with more fields.
 #[derive(Debug, Serialize)]
-struct FullBlock {
+pub(crate) struct FullBlock {
     #[serde(flatten)]
     block: BlockJson,
     extras: Extras,
@@ -57,7 +57,7 @@ struct Extras {
 }
 
 impl FullBlock {
-    fn new(at: &Pinned<'_>, height: Height, row: &HeaderRow) -> Self {
+    pub(crate) fn new(at: &Pinned<'_>, height: Height, row: &HeaderRow) -> Self {
         let extras = Extras {
             total_fees: row.fees,
             avg_fee: row.fees.checked_div(u64::from(row.tx_count).saturating_sub(1)).unwrap_or(0),

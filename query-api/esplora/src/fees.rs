@@ -8,7 +8,7 @@ use cairn_domain::{
     FeeRate,
     mempool::{ProjectedBlock, RecommendedFees, recommended_fees},
 };
-use cairn_http::Cost;
+use cairn_http::{ApiError, Cost};
 use serde::Serialize;
 
 use crate::{
@@ -78,7 +78,7 @@ fn projected(at: &Pinned<'_>) -> Result<FeeEstimates, Refusal> {
     Ok(TARGETS.into_iter().map(|target| (target, sat_vb(rate(target)))).collect())
 }
 
-fn fees(at: &Pinned<'_>) -> Result<Option<RecommendedFees>, Refusal> {
+fn fees(at: &Pinned<'_>) -> Result<Option<RecommendedFees>, ApiError> {
     let floor = at.mempool()?.stats(0).floor;
     Ok(at.projection()?.and_then(|projection| recommended_fees(projection, floor.as_ref())))
 }
@@ -116,13 +116,13 @@ fn unknown() -> Refusal {
     Refusal::Said(axum::http::StatusCode::SERVICE_UNAVAILABLE, "Service Unavailable".to_owned())
 }
 
+/// The recommended feerates in whole sat/vB; `None` while they are unknown.
+pub(crate) fn whole_fees(at: &Pinned<'_>) -> Result<Option<impl Serialize + use<>>, ApiError> {
+    Ok(fees(at)?.map(|fees| RecommendedJson::new(&fees, |rate| rate.0.div_ceil(1_000))))
+}
+
 async fn recommended(State(esplora): State<Esplora>, from: Parts) -> Result<Answer, Refusal> {
-    esplora
-        .read(Cost::Light, &from, |at, _| {
-            let fees = fees(at)?.ok_or_else(unknown)?;
-            Answer::json(&RecommendedJson::new(&fees, |rate| rate.0.div_ceil(1_000)), Age::Short)
-        })
-        .await
+    esplora.read(Cost::Light, &from, |at, _| Answer::json(&whole_fees(at)?.ok_or_else(unknown)?, Age::Short)).await
 }
 
 async fn precise(State(esplora): State<Esplora>, from: Parts) -> Result<Answer, Refusal> {
@@ -136,7 +136,7 @@ async fn precise(State(esplora): State<Esplora>, from: Parts) -> Result<Answer, 
 /// A block that would be mined now.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct MempoolBlock {
+pub(crate) struct MempoolBlock {
     #[serde(rename = "blockVSize")]
     block_vsize: u64,
     n_tx: u64,
@@ -160,12 +160,12 @@ impl MempoolBlock {
     }
 }
 
+/// The blocks that would be mined now.
+pub(crate) fn next_blocks(at: &Pinned<'_>) -> Result<Vec<MempoolBlock>, ApiError> {
+    let blocks = at.projection()?.map_or(&[][..], |projection| &projection.blocks);
+    Ok(blocks.iter().map(MempoolBlock::new).collect())
+}
+
 async fn mempool_blocks(State(esplora): State<Esplora>, from: Parts) -> Result<Answer, Refusal> {
-    esplora
-        .read(Cost::Light, &from, |at, _| {
-            let blocks = at.projection()?.map_or(&[][..], |projection| &projection.blocks);
-            let blocks: Vec<MempoolBlock> = blocks.iter().map(MempoolBlock::new).collect();
-            Answer::json(&blocks, Age::Short)
-        })
-        .await
+    esplora.read(Cost::Light, &from, |at, _| Answer::json(&next_blocks(at)?, Age::Short)).await
 }

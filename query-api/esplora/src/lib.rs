@@ -27,6 +27,13 @@ mod summary;
 mod tx_json;
 mod txs;
 mod utxos;
+mod watch;
+mod watch_changes;
+mod watch_data;
+mod watch_message;
+mod watch_news;
+mod watchers;
+mod websocket;
 
 use axum::{
     Router,
@@ -58,7 +65,7 @@ pub fn internal_routes(api: &Api, chain: Chain) -> Router {
 fn public() -> Router<Esplora> {
     let routes = blocks::routes().merge(txs::routes()).merge(scripts::routes()).merge(mempool::routes());
     let routes = routes.merge(fees::routes()).merge(send::routes()).merge(summary::routes());
-    routes.merge(block_extras::routes()).merge(additions::routes())
+    routes.merge(block_extras::routes()).merge(additions::routes()).merge(websocket::routes())
 }
 
 fn at_both(routes: Router<Esplora>, state: Esplora) -> Router {

@@ -4,11 +4,12 @@ use std::{fmt, rc::Rc, sync::Arc};
 
 use axum::http::request::Parts;
 use cairn_chain::{Chain, Pinned};
-use cairn_http::{Api, ApiError, Cost, Work};
+use cairn_http::{Api, ApiError, Asker, Cost, Work};
 
 use crate::{
     answer::{Answer, Refusal},
     caches::Caches,
+    watchers::Watchers,
 };
 
 /// The API whose limits hold, and the chain.
@@ -17,6 +18,7 @@ pub(crate) struct Esplora {
     api: Api,
     chain: Chain,
     caches: Arc<Caches>,
+    watchers: Arc<Watchers>,
 }
 
 impl fmt::Debug for Esplora {
@@ -27,7 +29,7 @@ impl fmt::Debug for Esplora {
 
 impl Esplora {
     pub(crate) fn new(api: Api, chain: Chain) -> Self {
-        Esplora { api, chain, caches: Arc::default() }
+        Esplora { api, chain, caches: Arc::default(), watchers: Arc::default() }
     }
 
     /// The API whose limits hold.
@@ -68,6 +70,22 @@ impl Esplora {
     /// The chain, for work that asks the node.
     pub(crate) fn chain(&self) -> Chain {
         self.chain.clone()
+    }
+
+    /// Reads from index and mempool at one tip for a message of a watcher, which has paid as a light request.
+    pub(crate) async fn read_for<T: Send + 'static>(
+        &self,
+        cost: Cost,
+        asker: Asker,
+        mut read: impl FnMut(&Pinned<'_>) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let chain = self.chain.clone();
+        self.api.work(cost, asker, move |work| chain.read(work, |at| read(at))).await
+    }
+
+    /// The connections that watch.
+    pub(crate) fn watchers(&self) -> &Arc<Watchers> {
+        &self.watchers
     }
 
     /// Answers that many requests share.

@@ -2,11 +2,13 @@
 
 use std::{collections::HashMap, rc::Rc};
 
-use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Transaction, TxIn, TxOut, Witness, hashes::Hash};
+use bitcoin::{
+    Amount, OutPoint, Script, ScriptBuf, Transaction, TxIn, TxOut, Witness, consensus::deserialize, hashes::Hash,
+};
 use cairn_chain::{Pinned, Whole};
 use cairn_domain::address_of;
 use cairn_http::{ApiError, ErrorCode, Work};
-use cairn_model::{Network, ScriptId, TxNum, Txid};
+use cairn_model::{MempoolTx, Network, ScriptId, TxNum, Txid};
 use serde::{Serialize, Serializer};
 
 use crate::{
@@ -138,8 +140,7 @@ impl<'a, 'p> SpentReader<'a, 'p> {
     fn of_tx(&mut self, whole: &Whole) -> Result<Vec<Spent>, ApiError> {
         let Some(stored) = &whole.stored else {
             let txid = Txid(whole.tx.compute_txid().to_byte_array());
-            let inputs = self.at.mempool()?.get(&txid).map_or(&[][..], |tx| &tx.inputs);
-            return Ok(inputs.iter().map(|i| Spent { value: i.value, script: (&*i.script).into() }).collect());
+            return Ok(self.at.mempool()?.get(&txid).map(|tx| spent_by(tx)).unwrap_or_default());
         };
         let coins = self.at.view.transactions().inputs(stored)?;
         let mut all = Vec::with_capacity(coins.len());
@@ -242,6 +243,35 @@ impl<'a, 'p> TxList<'a, 'p> {
     pub(crate) fn finish(self, age: Age) -> Result<Answer, Refusal> {
         self.list.finish(age)
     }
+}
+
+/// Writes single transactions as texts.
+pub(crate) struct TxTexts<'a, 'p>(SpentReader<'a, 'p>);
+
+impl<'a, 'p> TxTexts<'a, 'p> {
+    pub(crate) fn new(at: &'a Pinned<'p>) -> Self {
+        TxTexts(SpentReader::new(at))
+    }
+
+    /// The JSON of a transaction.
+    pub(crate) fn write(&mut self, whole: &Whole) -> Result<String, ApiError> {
+        let spent = self.0.of_tx(whole)?;
+        Ok(serde_json::to_string(&TxJson::new(whole, &spent, self.0.at.view.network()))?)
+    }
+
+    /// The JSON of a transaction that has left the mempool; `None` without its bytes.
+    pub(crate) fn write_departed(&self, tx: &MempoolTx) -> Result<Option<String>, ApiError> {
+        let Some(bytes) = &tx.raw else { return Ok(None) };
+        let Ok(decoded) = deserialize(bytes) else { return Ok(None) };
+        let whole = Whole { tx: decoded, bytes: bytes.to_vec(), stored: None, at: None };
+        let spent = spent_by(tx);
+        Ok(Some(serde_json::to_string(&TxJson::new(&whole, &spent, self.0.at.view.network()))?))
+    }
+}
+
+/// The outputs that an unconfirmed transaction spends.
+fn spent_by(tx: &MempoolTx) -> Vec<Spent> {
+    tx.inputs.iter().map(|input| Spent { value: input.value, script: (&*input.script).into() }).collect()
 }
 
 /// A page of transactions.

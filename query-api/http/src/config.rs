@@ -40,10 +40,10 @@ pub struct HttpConfig {
     /// Maximum number of open connections of a client (an IPv4 address or an IPv6 /64). Does not apply to trusted
     /// proxies.
     pub max_connections_per_client: usize,
-    /// Maximum number of open streams of events. Beyond it, a client whose network has fewer than another takes the
-    /// place of one of the other's.
+    /// Maximum number of open streams of events and websockets. Beyond it, a client whose network has fewer than
+    /// another takes the place of one of the other's.
     pub max_streams: usize,
-    /// Maximum number of open streams of events of a client.
+    /// Maximum number of open streams of events and websockets of a client.
     pub max_streams_per_client: usize,
     /// Rate limit of a client in units per minute: a light request costs 1, a standard one 2, a heavy one 10. 0: no
     /// limit.

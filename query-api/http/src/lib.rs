@@ -70,7 +70,7 @@ pub use requests::{
     fingerprint::Fingerprint,
     inside::{AdmittedRequest, AnswerSchema, Api, OperationDescription, Reply},
     snapshot::Snapshot,
-    work::{Asker, HeldMemory, OpenConnection},
+    work::{Asker, HeldMemory, HeldStream, OpenConnection},
 };
 pub use server::Service;
 pub use transport::{

@@ -7,6 +7,7 @@ mod pool;
 mod scripts;
 mod sending;
 mod txs;
+mod watching;
 
 use std::sync::Arc;
 

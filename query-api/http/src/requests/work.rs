@@ -5,16 +5,18 @@ use std::{fmt, net::SocketAddr, rc::Rc, sync::Arc};
 
 use axum::http::request::Parts;
 use cairn_work::{Stopped, Work};
-use tokio::time::timeout;
+use tokio::{sync::oneshot, time::timeout};
+use uuid::Uuid;
 
 use super::{
     inside::{Api, client_of},
     running::{ExtraCharge, panicked},
 };
 use crate::{
-    answers::error::ApiError,
+    answers::{code::ErrorCode, error::ApiError},
     contract::cost::Cost,
     limits::{client::Client, memory::Share, size::units_of_body},
+    server::Server,
     transport::connections::{permits::ConnectionPermit, refused},
 };
 
@@ -54,7 +56,58 @@ impl HeldMemory {
     }
 }
 
+/// The place of a stream of another protocol, among those of event streams. Dropping it gives it back.
+pub struct HeldStream {
+    server: Arc<Server>,
+    id: Uuid,
+    /// Resolves when the place is needed for another client, or the server stops.
+    held: oneshot::Receiver<()>,
+}
+
+impl fmt::Debug for HeldStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HeldStream").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl HeldStream {
+    /// Waits until the stream must end: its place is needed for another client, or the server stops.
+    pub async fn ended(&mut self) {
+        // Nothing is ever sent: the sender is dropped.
+        let _ = (&mut self.held).await;
+    }
+}
+
+impl Drop for HeldStream {
+    fn drop(&mut self) {
+        self.server.streams.remove(&self.id);
+    }
+}
+
+/// Seconds after which a client without a place for a stream may try again.
+pub(crate) const STREAM_RETRY_SECS: u32 = 10;
+
 impl Api {
+    /// Takes a place for a stream that stays open: at most as many as there may be streams of events, in all and of a
+    /// client.
+    ///
+    /// # Errors
+    /// Returns 503 `too_many_streams`.
+    pub fn stream(&self, asker: Asker) -> Result<HeldStream, ApiError> {
+        let (holder, held) = oneshot::channel();
+        let stream = HeldStream { server: Arc::clone(&self.server), id: self.server.new_id(), held };
+        let config = &self.server.config;
+        let max = [config.max_streams, config.max_streams_per_client];
+        if self.server.streams.add(stream.id, holder, asker.client.map(Client::network), max) {
+            return Ok(stream);
+        }
+        let detail = format!(
+            "too many streams are open; a client may have {}, and the server {}; close one, or try again later",
+            config.max_streams_per_client, config.max_streams
+        );
+        Err(ApiError::new(ErrorCode::TooManyStreams, detail).retryable(Some(STREAM_RETRY_SECS)))
+    }
+
     /// Takes a permit for a connection of another protocol. The permits are those of the connections over HTTP.
     ///
     /// # Errors

@@ -25,7 +25,7 @@ use crate::{
     answers::{code::ErrorCode, error::ApiError},
     contract::{cost::Cost, operation::StreamSpec},
     limits::client::Client,
-    requests::http::dispatch,
+    requests::{http::dispatch, work::STREAM_RETRY_SECS},
     server::Server,
 };
 
@@ -37,8 +37,6 @@ const ASK: Duration = Duration::from_secs(30);
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Time that clients should wait before they connect again, in milliseconds.
 const RETRY: Duration = Duration::from_secs(3);
-/// Seconds after which a client without a place may try again.
-const RETRY_AFTER: u32 = 10;
 /// Longest id of an event that is looked at, in characters: no event has a longer one.
 const MAX_ID: usize = 64;
 /// Longest answer of an operation that is streamed, in bytes.
@@ -145,7 +143,7 @@ pub(super) async fn open(server: Arc<Server>, at: usize, streamed: StreamSpec, r
     let most = [config.max_streams, config.max_streams_per_client];
     if !open.server.streams.add(open.id, holder, client, most) {
         let detail = "too many streams are open; ask for pages instead, without Accept: text/event-stream";
-        return ApiError::new(ErrorCode::TooManyStreams, detail).retryable(Some(RETRY_AFTER)).into_response();
+        return ApiError::new(ErrorCode::TooManyStreams, detail).retryable(Some(STREAM_RETRY_SECS)).into_response();
     }
     let mut response = Sse::new(events(open)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

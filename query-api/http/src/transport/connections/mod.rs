@@ -46,7 +46,7 @@ use crate::{
 };
 use deadline::Deadline;
 use linger::Lingering;
-use permits::{ConnectionPermits, ReachedLimit};
+use permits::{ConnectionPermit, ConnectionPermits, ReachedLimit};
 use socket::Socket;
 
 /// Most connections that get a 429 at once; further ones are closed without an answer.
@@ -118,10 +118,7 @@ impl Door {
             match server.permits.take((!is_proxy).then_some(client)) {
                 Ok(permit) => {
                     let router = self.router.clone();
-                    tokio::spawn(async move {
-                        one.serve(router, limit, true).await;
-                        drop(permit);
-                    });
+                    tokio::spawn(one.serve(router, limit, Some(permit)));
                 }
                 Err(full) => {
                     let [of_server, of_client] = &self.refusing;
@@ -129,7 +126,7 @@ impl Door {
                     let Ok(permit) = refusals.take(None) else { continue };
                     tokio::spawn(async move {
                         // Whatever comes of it.
-                        let _ = tokio::time::timeout(REFUSING, one.serve(router, REFUSING, false)).await;
+                        let _ = tokio::time::timeout(REFUSING, one.serve(router, REFUSING, None)).await;
                         drop(permit);
                     });
                 }
@@ -171,8 +168,9 @@ struct Connection {
 }
 
 impl Connection {
-    /// Answers the requests of the connection, one after the other if it may stay.
-    async fn serve(self, router: Router, limit: Duration, may_stay: bool) {
+    /// Answers the requests of the connection, one after the other if it has a permit, otherwise one. A request may
+    /// upgrade the connection: its socket goes on elsewhere then, with the permit, and [`serve`] waits for its end.
+    async fn serve(self, router: Router, limit: Duration, permit: Option<ConnectionPermit>) {
         let Connection { stream, peer, server, mut stopped } = self;
         // Answers are written whole; waiting for more would only delay them.
         let _ = stream.set_nodelay(true);
@@ -186,7 +184,8 @@ impl Connection {
                 middleware::unreadable(&server, &client, !is_proxy, status)
             }
         };
-        let socket = Socket::new(stream, limit, Box::new(complete));
+        let may_stay = permit.is_some();
+        let socket = Socket::new(stream, limit, Box::new(complete), Box::new((permit, stopped.clone())));
         let service = service_fn(move |request: hyper::Request<Incoming>| {
             let waits = request.headers().contains_key(header::EXPECT);
             let mut request: Request = request.map(|body| Body::new(Lingering::new(Deadline::new(body, limit), waits)));
@@ -204,7 +203,7 @@ impl Connection {
         // A client that closes one direction has left: nothing distinguishes that from a client that has gone (ADR
         // 0017).
         http.half_close(false);
-        let mut connection = pin!(http.serve_connection(TokioIo::new(socket), service));
+        let mut connection = pin!(http.serve_connection(TokioIo::new(socket), service).with_upgrades());
         let clock = server.clock;
         let result = tokio::select! {
             result = poll_fn(|cx| while_printable(clock, connection.as_mut(), cx)) => result,

@@ -26,7 +26,12 @@ pub(super) struct Socket {
     complete: Complete,
     /// Unwritten rest of such an answer.
     instead: Vec<u8>,
+    /// Dropped with the socket: a protocol that the connection is upgraded to takes the socket over, and with it these.
+    _held: Held,
 }
+
+/// Values that a connection holds for as long as its socket is open.
+pub(super) type Held = Box<dyn Send>;
 
 /// Makes the whole answer of a status.
 pub(super) type Complete = Box<dyn Fn(StatusCode) -> Vec<u8> + Send>;
@@ -43,8 +48,8 @@ fn own_answer(bytes: &[u8]) -> Option<StatusCode> {
 }
 
 impl Socket {
-    pub(super) fn new(stream: TcpStream, limit: Duration, complete: Complete) -> Self {
-        Socket { stream, limit, stalled: None, complete, instead: Vec::new() }
+    pub(super) fn new(stream: TcpStream, limit: Duration, complete: Complete, held: Held) -> Self {
+        Socket { stream, limit, stalled: None, complete, instead: Vec::new(), _held: held }
     }
 
     /// Takes an answer of the HTTP library's own, and has the whole answer written instead. True if it was one.
