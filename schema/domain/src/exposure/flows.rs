@@ -94,6 +94,11 @@ impl Flows {
         left.is_some()
     }
 
+    /// Steps that were taken out of `all`.
+    pub(super) fn steps_taken(&self, all: usize) -> usize {
+        all.saturating_sub(self.steps)
+    }
+
     /// Number of amounts that a coin takes.
     pub(super) fn size(&self, coin: Outpoint) -> usize {
         self.passed.get(&coin.tx_num).map_or(1, Passed::size)
