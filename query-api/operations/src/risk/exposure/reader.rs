@@ -1,7 +1,7 @@
 //! Reads transactions and claims, and keeps them: the addresses of a batch share much.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap},
     rc::Rc,
 };
 
@@ -15,6 +15,7 @@ use cairn_tables::{block_log::BlockLog, claims::ListVersion, events::Documents};
 
 use super::{
     claimed::{ClaimedScript, direct_claims, extends_service},
+    counted_clusters::CountedClusters,
     moment::{Known, Moment},
 };
 use crate::{operation::prelude::*, wallets::coinjoin_tx::CoinJoinTx};
@@ -91,10 +92,7 @@ pub(crate) struct ExposureReader<'r> {
     scripts: HashMap<ScriptId, KnownScript>,
     /// Traces around the address, for other choices of claims.
     pub(crate) traces: SharedTraces,
-    /// Parts of clusters whose claims count in this round, at most [`MAX_CLUSTERS`].
-    counted: HashSet<TxNum>,
-    /// Rounds of counting so far.
-    round: u32,
+    counted: CountedClusters,
     parts: usize,
     claims: ClaimCache<'r>,
     /// True if claims were left out since the last [`ExposureReader::tidy_up`]: more than are read.
@@ -116,10 +114,10 @@ impl<'r> ExposureReader<'r> {
             has_inherited: view.clusters().has_claims()?,
             is_unfinished: false,
         };
-        let (txs, spenders, scripts, counted) = (HashMap::new(), HashMap::new(), HashMap::new(), HashSet::new());
-        let (round, parts, is_cut) = (1, 0, false);
-        let traces = SharedTraces::default();
-        Ok(ExposureReader { ctx, view, moment, txs, spenders, scripts, traces, counted, round, parts, claims, is_cut })
+        let (txs, spenders, scripts) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let (traces, counted) = (SharedTraces::default(), CountedClusters::new(MAX_CLUSTERS));
+        let (parts, is_cut) = (0, false);
+        Ok(ExposureReader { ctx, view, moment, txs, spenders, scripts, traces, counted, parts, claims, is_cut })
     }
 
     /// True if there are claims: otherwise nothing can be found.
@@ -136,10 +134,7 @@ impl<'r> ExposureReader<'r> {
     /// address.
     pub(crate) fn tidy_up(&mut self) {
         self.is_cut = self.claims.is_unfinished;
-        if self.counted.len() >= MAX_CLUSTERS {
-            self.counted.clear();
-            self.round += 1;
-        }
+        self.counted.begin();
         if self.parts > MAX_KEPT_PARTS {
             self.txs.clear();
             self.spenders.clear();
@@ -194,7 +189,7 @@ impl<'r> ExposureReader<'r> {
     /// Facts about scripts, in their order. A row read for the sums of each that is not known, and one for its claims;
     /// more where there are claims.
     pub(crate) fn facts(&mut self, scripts: &[ScriptId]) -> Result<Vec<ScriptFacts>, ApiError> {
-        let is_known = |id: &&ScriptId| self.scripts.get(id).is_some_and(|known| known.round == self.round);
+        let is_known = |id: &&ScriptId| self.scripts.get(id).is_some_and(|known| known.round == self.counted.round());
         let mut new: Vec<ScriptId> = scripts.iter().filter(|id| !is_known(id)).copied().collect();
         // In this order, rows of claims are mostly passed forward.
         new.sort_unstable();
@@ -296,10 +291,7 @@ impl<'r> ExposureReader<'r> {
     fn inherit(&mut self, scripts: &[ScriptId]) -> Result<(), ApiError> {
         let mut new: Vec<TxNum> = Vec::new();
         for top in scripts.iter().filter_map(|id| self.scripts.get(id)?.top) {
-            if self.counted.len() < MAX_CLUSTERS {
-                self.counted.insert(top);
-            }
-            if self.counted.contains(&top) && !self.claims.clusters.contains_key(&top) {
+            if self.counted.counts(top) && !self.claims.clusters.contains_key(&top) {
                 new.push(top);
             }
         }
@@ -315,10 +307,10 @@ impl<'r> ExposureReader<'r> {
             let Some(known) = self.scripts.get_mut(id) else {
                 continue;
             };
-            known.round = self.round;
+            known.round = self.counted.round();
             known.inherited = match known.top {
                 None => Inherited::default(),
-                Some(top) if self.counted.contains(&top) => self.claims.clusters.get(&top).copied().unwrap_or_default(),
+                Some(top) if self.counted.counts(top) => self.claims.clusters.get(&top).copied().unwrap_or_default(),
                 Some(_) => Inherited { is_service: false, is_cut: true },
             };
         }
