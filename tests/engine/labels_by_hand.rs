@@ -258,6 +258,7 @@ fn assert_inherited(view: &View<'_>, documents: &[Document], scripts: &[Script],
     let tip = view.tip().height;
     let found: Vec<(ScriptId, &Script)> =
         scripts.iter().filter_map(|script| Some((view.scripts().find(script).unwrap()?.id, script))).collect();
+    let mut walk = view.clusters().claim_walk().unwrap();
     for height in [tip, tip.saturating_sub(3), tip / 2] {
         let at = view.as_of(height).unwrap();
         let of: Vec<_> = found.iter().map(|(id, _)| view.clusters().of_script(*id, at).unwrap()).collect();
@@ -273,6 +274,11 @@ fn assert_inherited(view: &View<'_>, documents: &[Document], scripts: &[Script],
             let most = read.scripts.len().saturating_sub(1);
             let cut = view.clusters().claimed_scripts(one, at, most).unwrap();
             assert_eq!((&cut.scripts[..], cut.is_cut), (&read.scripts[..most], most < read.scripts.len()), "{what}");
+            // One walk for all, in any order, finds the same.
+            let Some((top, _)) = one.part() else { continue };
+            for (limit, alone) in [(1_000, &read), (most, &cut)] {
+                assert_eq!(walk.scripts_of(top, at, limit).unwrap(), *alone, "{what}: a walk as of {height}");
+            }
         }
     }
 }

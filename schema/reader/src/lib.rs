@@ -53,7 +53,7 @@ pub use backward::{Backward, ConsolidationWalk, DormantWalk, MovementWalk, Trans
 pub use chain_index::{Brief, ChainIndex};
 pub use claims::{ClaimDocument, ClaimWalk, ListClaims, MAX_LISTS, MAX_OF_A_LIST, ScriptClaims};
 pub use clusters::{
-    AsOf, ClaimedParts, ClaimedScripts, ClusterNodes, ClusterRoot, ClusterSize, Explanation, LeftOut,
+    AsOf, ClaimedParts, ClaimedScripts, ClusterClaimWalk, ClusterNodes, ClusterRoot, ClusterSize, Explanation, LeftOut,
     MAX_COUNTED_CHILDREN, MAX_EXPLAINED_ROWS, MAX_STEPS, MemberPage, MemberPlace, Membership, SUSPECT_TRANSACTIONS,
     Step, SuspectMerge, Tie, WalkedNode, root_of,
 };

@@ -69,7 +69,7 @@ pub trait Chain {
     /// A transaction; `None` if it is too large to be taken apart.
     fn transaction(&mut self, tx: TxNum) -> Result<Option<Rc<TracedTx>>, Self::Error>;
 
-    /// The transactions that spend outputs of a transaction: (vout, spender).
+    /// The transactions that spend outputs of a transaction: (vout, spender), ascending.
     fn spenders(&mut self, tx: TxNum) -> Result<Rc<[(u32, TxNum)]>, Self::Error>;
 
     /// The roles of scripts, in their order.

@@ -1,9 +1,6 @@
 //! Where the coins of a script went: amounts move forward to scripts with claims.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    rc::Rc,
-};
+use std::{collections::HashMap, rc::Rc};
 
 use cairn_model::{Outpoint, Sats, ScriptId, TxNum};
 
@@ -22,7 +19,7 @@ pub(super) fn trace_destinations<C: Chain>(
     limits: Limits,
 ) -> Result<Trace, C::Error> {
     let flows = Flows::new(limits.hops, None, limits.steps);
-    let mut followed = Followed { subject, hops: limits.hops, flows, spent: Vec::new(), arrived: BTreeMap::new() };
+    let mut followed = Followed { subject, hops: limits.hops, flows, spent: Vec::new(), arrived: Vec::new() };
     let levels = Levels::collect(chain, &mut followed, txs, limits)?;
     Ok(followed.trace(levels, txs.len()))
 }
@@ -32,6 +29,7 @@ const OWN: Part = Part { origin: Origin::Own, hop: 0 };
 
 /// A coin that the money reached.
 struct Arrived {
+    coin: Outpoint,
     value: Sats,
     /// Where all of it ends; `None` if a transaction takes it on.
     end: Option<Origin>,
@@ -53,7 +51,8 @@ struct Followed {
     flows: Flows,
     /// The coins of the subject that were spent, with the spender.
     spent: Vec<(Outpoint, Sats, TxNum)>,
-    arrived: BTreeMap<Outpoint, Arrived>,
+    /// Each coin once: the coins of a transaction are taken once.
+    arrived: Vec<Arrived>,
 }
 
 impl Side for Followed {
@@ -68,13 +67,17 @@ impl Side for Followed {
         self.spent.len() - before
     }
 
-    fn far_coins(&self, tx: &TracedTx) -> Vec<NewCoin> {
+    fn count_far(&self, tx: &TracedTx) -> usize {
+        tx.outputs.len()
+    }
+
+    fn add_far(&self, tx: &TracedTx, coins: &mut Vec<NewCoin>) {
         let coin = |(vout, output): (u32, &super::TracedOutput)| NewCoin {
             coin: Outpoint { tx_num: tx.tx_num, vout },
             value: output.value,
             script: output.script,
         };
-        (0u32..).zip(&tx.outputs).map(coin).collect()
+        coins.extend((0u32..).zip(&tx.outputs).map(coin));
     }
 
     fn settle<C: Chain>(&mut self, chain: &mut C, coins: Vec<NewCoin>) -> Result<HashMap<TxNum, Sats>, C::Error> {
@@ -94,7 +97,7 @@ impl Side for Followed {
                         of
                     }
                 };
-                spender = of.iter().find(|(vout, _)| *vout == coin.vout).map(|(_, spender)| *spender);
+                spender = of.binary_search_by_key(&coin.vout, |(vout, _)| *vout).ok().map(|at| of[at].1);
                 match spender {
                     None => end = Some(Origin::Stop(Stop::Held)),
                     Some(spender) => {
@@ -107,7 +110,7 @@ impl Side for Followed {
                 // Nothing of it goes on. Own coins that came back are starts of their own.
                 self.flows.starts.entry(*coin).or_insert(None);
             }
-            self.arrived.insert(*coin, Arrived { value: *value, end, spender });
+            self.arrived.push(Arrived { coin: *coin, value: *value, end, spender });
         }
         Ok(open)
     }
@@ -145,13 +148,15 @@ impl Followed {
         }
         self.flows.all_passed().for_each(|passed| tally.add_fee(&passed.fee()));
         let mut reached = Vec::new();
-        for (coin, arrived) in &self.arrived {
+        self.arrived.sort_unstable_by_key(|arrived| arrived.coin);
+        for arrived in &self.arrived {
+            let coin = arrived.coin;
             let Some(passed) = self.flows.passed(coin.tx_num) else { continue };
             let spread = passed.output(coin.vout);
             tally.add(&spread, arrived.value, |part| self.counts_as(&barred, arrived, part));
             if let Some(Origin::Source(source)) = arrived.end {
                 for (part, (haircut, fifo)) in spread.sums() {
-                    reached.push(Reached { coin: *coin, source, part, value: arrived.value, haircut, fifo });
+                    reached.push(Reached { coin, source, part, value: arrived.value, haircut, fifo });
                 }
             }
         }

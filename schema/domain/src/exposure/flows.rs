@@ -9,7 +9,7 @@ use cairn_model::{Outpoint, Sats, TxNum};
 
 use super::{
     Part, TracedTx,
-    spread::{Passed, Spread},
+    spread::{Brought, Passed},
 };
 
 /// A transaction on the way of a part.
@@ -52,14 +52,15 @@ impl Flows {
         Flows { hops, beyond, unknown: beyond, starts, barred, passed, steps }
     }
 
-    pub(super) fn spread(&self, coin: Outpoint, value: Sats) -> Spread {
+    /// Adds the parts of a coin to what a transaction brings.
+    fn bring(&self, coin: Outpoint, value: Sats, brought: &mut Brought) {
         if let Some(part) = self.starts.get(&coin) {
-            return Spread::whole(*part, value);
+            brought.add_whole(*part, value);
+        } else if let Some(passed) = self.passed.get(&coin.tx_num) {
+            brought.add_output(passed, coin.vout);
+        } else {
+            brought.add_whole(self.barred.get(&coin.tx_num).copied().or(self.unknown), value);
         }
-        if let Some(passed) = self.passed.get(&coin.tx_num) {
-            return passed.output(coin.vout);
-        }
-        Spread::whole(self.barred.get(&coin.tx_num).copied().or(self.unknown), value)
     }
 
     fn amounts(&self, coin: Outpoint, value: Sats, part: Part) -> Option<(u128, Sats)> {
@@ -79,8 +80,9 @@ impl Flows {
         if !self.take_steps(work) {
             return false;
         }
-        let inputs: Vec<Spread> = tx.inputs.iter().map(|input| self.spread(input.coin, input.value)).collect();
-        let passed = Passed::new(tx, &inputs, self.hops, self.beyond);
+        let mut brought = Brought::new(self.hops, self.beyond);
+        tx.inputs.iter().for_each(|input| self.bring(input.coin, input.value, &mut brought));
+        let passed = Passed::new(tx, brought);
         self.passed.insert(passed.tx.tx_num, passed);
         true
     }
@@ -90,6 +92,11 @@ impl Flows {
         let left = self.steps.checked_sub(steps);
         self.steps = left.unwrap_or(self.steps);
         left.is_some()
+    }
+
+    /// Steps that were taken out of `all`.
+    pub(super) fn steps_taken(&self, all: usize) -> usize {
+        all.saturating_sub(self.steps)
     }
 
     /// Number of amounts that a coin takes.

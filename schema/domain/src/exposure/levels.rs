@@ -18,8 +18,11 @@ pub(super) trait Side {
     /// Notes the coins of the subject in one of its transactions. Returns their number.
     fn own_coins(&mut self, tx: &TracedTx) -> usize;
 
-    /// Returns the coins on the far side of a transaction.
-    fn far_coins(&self, tx: &TracedTx) -> Vec<Self::Coin>;
+    /// Returns the number of coins on the far side of a transaction.
+    fn count_far(&self, tx: &TracedTx) -> usize;
+
+    /// Appends the coins on the far side of a transaction.
+    fn add_far(&self, tx: &TracedTx, coins: &mut Vec<Self::Coin>);
 
     /// Notes where coins end. Returns the transactions that the other coins lead to, with their sums.
     fn settle<C: Chain>(&mut self, chain: &mut C, coins: Vec<Self::Coin>) -> Result<HashMap<TxNum, Sats>, C::Error>;
@@ -117,16 +120,16 @@ impl Levels {
                     self.barred.insert(*number, Stop::TransactionCap);
                     continue;
                 };
-                let new = side.far_coins(&tx);
+                let new = side.count_far(&tx);
                 if tx.is_coinjoin {
                     self.barred.insert(*number, Stop::CoinJoin);
-                } else if self.coins + new.len() > self.limits.coins {
-                    self.left_out += new.len() as u64;
+                } else if self.coins + new > self.limits.coins {
+                    self.left_out += new as u64;
                     self.barred.insert(*number, Stop::CoinCap);
                 } else {
-                    self.coins += new.len();
+                    self.coins += new;
                     self.taken.insert(*number);
-                    found.extend(new);
+                    side.add_far(&tx, &mut found);
                 }
                 self.txs.insert(*number, tx);
             }

@@ -52,8 +52,12 @@ impl Side for Ancestry {
         self.examined.len() - before
     }
 
-    fn far_coins(&self, tx: &TracedTx) -> Vec<TracedInput> {
-        tx.inputs.clone()
+    fn count_far(&self, tx: &TracedTx) -> usize {
+        tx.inputs.len()
+    }
+
+    fn add_far(&self, tx: &TracedTx, coins: &mut Vec<TracedInput>) {
+        coins.extend_from_slice(&tx.inputs);
     }
 
     fn settle<C: Chain>(&mut self, chain: &mut C, inputs: Vec<TracedInput>) -> Result<HashMap<TxNum, Sats>, C::Error> {

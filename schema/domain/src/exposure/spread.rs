@@ -4,7 +4,7 @@
 //!   are whole millionths of a satoshi, and each share is rounded down.
 //! - FIFO: the satoshis of the inputs fill the outputs, both in index order; the last ones are the fee.
 
-use std::{collections::BTreeMap, rc::Rc};
+use std::rc::Rc;
 
 use cairn_model::Sats;
 
@@ -95,18 +95,72 @@ impl Spread {
         Spread { haircut, pieces: vec![(value, part)] }
     }
 
-    /// The sums by part: haircut in millionths, and FIFO in satoshis.
-    pub(super) fn sums(&self) -> BTreeMap<Part, (u128, Sats)> {
-        let mut sums: BTreeMap<Part, (u128, Sats)> = BTreeMap::new();
-        for (part, haircut) in &self.haircut {
-            sums.entry(*part).or_default().0 += haircut;
-        }
+    /// The sums by part, ascending: haircut in millionths, and FIFO in satoshis.
+    pub(super) fn sums(&self) -> Vec<(Part, (u128, Sats))> {
+        let mut sums: Vec<(Part, (u128, Sats))> =
+            self.haircut.iter().map(|(part, haircut)| (*part, (*haircut, 0))).collect();
         for (sats, part) in &self.pieces {
-            if let Some(part) = part {
-                sums.entry(*part).or_default().1 += sats;
+            let Some(part) = part else { continue };
+            // A part that has pieces has a haircut, too.
+            if let Ok(at) = sums.binary_search_by_key(part, |(part, _)| *part) {
+                sums[at].1.1 += sats;
             }
         }
         sums
+    }
+}
+
+/// What the inputs of a transaction bring, each part moved by one transaction.
+pub(super) struct Brought {
+    hops: u8,
+    /// Takes the parts that move beyond the limit of hops.
+    beyond: Option<Part>,
+    /// Sum of the inputs.
+    sats: Sats,
+    /// Haircut by part; a part may stand more than once.
+    parts: Vec<(Part, u128)>,
+    /// The place behind each piece of the inputs' satoshis, with its part.
+    pieces: Vec<(Sats, Option<Part>)>,
+}
+
+impl Brought {
+    /// Begins with no input. Parts that move beyond the limit become `beyond`.
+    pub(super) fn new(hops: u8, beyond: Option<Part>) -> Self {
+        Brought { hops, beyond, sats: 0, parts: Vec::new(), pieces: Vec::new() }
+    }
+
+    /// Adds an input that is one part.
+    pub(super) fn add_whole(&mut self, part: Option<Part>, value: Sats) {
+        if let Some(part) = part {
+            self.add_part(part, u128::from(value) * MILLIONTHS);
+        }
+        self.add_piece(value, part);
+    }
+
+    /// Adds an input that spends an output of a transaction.
+    pub(super) fn add_output(&mut self, of: &Passed, vout: u32) {
+        let Some((from, value)) = of.place(vout) else { return };
+        of.haircuts(value).for_each(|(part, haircut)| self.add_part(part, haircut));
+        of.pieces_in(from, value).for_each(|(sats, part)| self.add_piece(sats, part));
+    }
+
+    fn moved(&self, part: Part) -> Option<Part> {
+        part.moved(self.hops).or(self.beyond)
+    }
+
+    fn add_part(&mut self, part: Part, haircut: u128) {
+        if let Some(part) = self.moved(part) {
+            self.parts.push((part, haircut));
+        }
+    }
+
+    fn add_piece(&mut self, sats: Sats, part: Option<Part>) {
+        let part = part.and_then(|part| self.moved(part));
+        self.sats = self.sats.saturating_add(sats);
+        match self.pieces.last_mut().filter(|(_, last)| *last == part) {
+            Some((end, _)) => *end = self.sats,
+            None => self.pieces.push((self.sats, part)),
+        }
     }
 }
 
@@ -125,26 +179,15 @@ pub(super) struct Passed {
 }
 
 impl Passed {
-    /// Puts the parts of the inputs together, each moved by one transaction. Parts beyond the limit become
-    /// `beyond`.
-    pub(super) fn new(tx: Rc<TracedTx>, inputs: &[Spread], hops: u8, beyond: Option<Part>) -> Self {
-        let (mut parts, mut pieces) = (BTreeMap::<Part, u128>::new(), Vec::<(Sats, Option<Part>)>::new());
-        let mut brought: Sats = 0;
-        for spread in inputs {
-            for (part, haircut) in &spread.haircut {
-                if let Some(part) = part.moved(hops).or(beyond) {
-                    *parts.entry(part).or_default() += haircut;
-                }
-            }
-            for (sats, part) in &spread.pieces {
-                let part = part.and_then(|part| part.moved(hops).or(beyond));
-                brought = brought.saturating_add(*sats);
-                match pieces.last_mut().filter(|(_, last)| *last == part) {
-                    Some((end, _)) => *end = brought,
-                    None => pieces.push((brought, part)),
-                }
-            }
-        }
+    /// Puts the parts of the inputs together.
+    pub(super) fn new(tx: Rc<TracedTx>, brought: Brought) -> Self {
+        let Brought { sats, mut parts, pieces, .. } = brought;
+        parts.sort_unstable_by_key(|(part, _)| *part);
+        parts.dedup_by(|(part, haircut), (kept, sum)| {
+            let is_same = part == kept;
+            *sum += if is_same { *haircut } else { 0 };
+            is_same
+        });
         let mut place: Sats = 0;
         let mut places = Vec::with_capacity(tx.outputs.len() + 1);
         for output in &tx.outputs {
@@ -152,7 +195,7 @@ impl Passed {
             place = place.saturating_add(output.value);
         }
         places.push(place);
-        Passed { tx, brought, parts: parts.into_iter().collect(), pieces, places }
+        Passed { tx, brought: sats, parts, pieces, places }
     }
 
     /// Number of parts and pieces: the work that one output takes, at most.
@@ -160,11 +203,13 @@ impl Passed {
         self.parts.len() + self.pieces.len()
     }
 
+    /// The place of an output's first satoshi, and its value.
+    fn place(&self, vout: u32) -> Option<(Sats, Sats)> {
+        Some((*self.places.get(vout as usize)?, self.tx.outputs.get(vout as usize)?.value))
+    }
+
     pub(super) fn output(&self, vout: u32) -> Spread {
-        let (Some(output), Some(from)) = (self.tx.outputs.get(vout as usize), self.places.get(vout as usize)) else {
-            return Spread::default();
-        };
-        self.range(*from, output.value)
+        self.place(vout).map_or_else(Spread::default, |(from, value)| self.range(from, value))
     }
 
     pub(super) fn fee(&self) -> Spread {
@@ -173,35 +218,34 @@ impl Passed {
     }
 
     fn range(&self, from: Sats, value: Sats) -> Spread {
-        let haircut = self.parts.iter().map(|(part, amount)| (*part, share(*amount, value, self.brought))).collect();
-        let (end, mut at, mut pieces) = (from.saturating_add(value), from, Vec::new());
+        Spread { haircut: self.haircuts(value).collect(), pieces: self.pieces_in(from, value).collect() }
+    }
+
+    /// The share of each part that this value takes.
+    fn haircuts(&self, value: Sats) -> impl Iterator<Item = (Part, u128)> {
+        self.parts.iter().map(move |(part, amount)| (*part, share(*amount, value, self.brought)))
+    }
+
+    /// The pieces from a place on, up to this value.
+    fn pieces_in(&self, from: Sats, value: Sats) -> impl Iterator<Item = (Sats, Option<Part>)> {
+        let (end, mut at) = (from.saturating_add(value), from);
         let first = self.pieces.partition_point(|(end, _)| *end <= from);
-        for (until, part) in self.pieces.iter().skip(first) {
+        self.pieces.iter().skip(first).map_while(move |(until, part)| {
             if at >= end {
-                break;
+                return None;
             }
             let until = (*until).min(end);
-            pieces.push((until - at, *part));
+            let sats = until - at;
             at = until;
-        }
-        Spread { haircut, pieces }
+            Some((sats, *part))
+        })
     }
 
     /// The amounts of one part of an output; `None` if it did not reach it.
     pub(super) fn amounts(&self, vout: u32, part: Part) -> Option<(u128, Sats)> {
         let amount = self.parts.binary_search_by_key(&part, |(part, _)| *part).ok().map(|at| self.parts[at].1)?;
-        let output = self.tx.outputs.get(vout as usize)?;
-        let from = self.places.get(vout as usize)?;
-        let (end, mut at, mut fifo) = (from.saturating_add(output.value), *from, 0);
-        let first = self.pieces.partition_point(|(end, _)| end <= from);
-        for (until, of) in self.pieces.iter().skip(first) {
-            if at >= end {
-                break;
-            }
-            let until = (*until).min(end);
-            fifo += if *of == Some(part) { until - at } else { 0 };
-            at = until;
-        }
-        Some((share(amount, output.value, self.brought), fifo))
+        let (from, value) = self.place(vout)?;
+        let pieces = self.pieces_in(from, value).filter(|(_, of)| *of == Some(part));
+        Some((share(amount, value, self.brought), pieces.map(|(sats, _)| sats).sum()))
     }
 }

@@ -1,8 +1,8 @@
 //! Sums of a trace.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use cairn_model::Sats;
+use cairn_model::{Sats, each_once};
 
 use super::{Origin, Part, Source, Spread, Stop, spread::MILLIONTHS};
 
@@ -76,7 +76,7 @@ impl Tally {
 
     /// Adds all parts of a coin; `of` says what a part counts as.
     pub(super) fn add(&mut self, spread: &Spread, value: Sats, of: impl Fn(Part) -> Option<Part>) {
-        let (mut groups, mut sources, mut others) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let (mut groups, mut sources, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for (part, amounts) in spread.sums() {
             let Some(part) = of(part) else { continue };
             match part.origin {
@@ -84,25 +84,25 @@ impl Tally {
                     let reach = Reach::of(part.hop);
                     self.groups.entry((source.group, reach)).or_default().add(amounts);
                     self.sources.entry((source, reach)).or_default().add(amounts);
-                    groups.insert((source.group, reach));
-                    sources.insert((source, reach));
+                    groups.push((source.group, reach));
+                    sources.push((source, reach));
                 }
                 origin => {
                     if let Some(sum) = self.other(origin) {
                         sum.add(amounts);
-                        others.insert(origin);
+                        others.push(origin);
                     }
                 }
             }
         }
         let count = |of: &mut Amounts| of.poison = of.poison.saturating_add(value);
-        for group in &groups {
-            self.groups.entry(*group).and_modify(count);
+        for group in each_once(groups) {
+            self.groups.entry(group).and_modify(count);
         }
-        for source in &sources {
-            self.sources.entry(*source).and_modify(count);
+        for source in each_once(sources) {
+            self.sources.entry(source).and_modify(count);
         }
-        for origin in others {
+        for origin in each_once(others) {
             if let Some(sum) = self.other(origin) {
                 count(sum);
             }
@@ -110,7 +110,7 @@ impl Tally {
     }
 
     pub(super) fn add_fee(&mut self, spread: &Spread) {
-        spread.sums().into_values().for_each(|amounts| self.fees.add(amounts));
+        spread.sums().into_iter().for_each(|(_, amounts)| self.fees.add(amounts));
     }
 
     fn other(&mut self, origin: Origin) -> Option<&mut Amounts> {

@@ -7,5 +7,6 @@ mod fractions;
 mod naive;
 mod properties;
 mod rounds;
+mod shared;
 mod spark;
 mod world;

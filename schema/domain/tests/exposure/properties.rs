@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Graphs of each property.
-fn cases() -> u64 {
+pub fn cases() -> u64 {
     match std::env::var_os("CAIRN_TEST_LONG") {
         Some(_) => 100_000,
         None => 3_000,

@@ -121,7 +121,9 @@ impl Chain for World {
             let of = spender.inputs.iter().filter(|input| input.coin.tx_num == tx);
             found.extend(of.map(|input| (input.coin.vout, spender.tx_num)));
         }
-        Ok(found.into_iter().collect())
+        let mut found: Vec<(u32, TxNum)> = found.into_iter().collect();
+        found.sort_unstable();
+        Ok(found.into())
     }
 
     fn roles(&mut self, scripts: &[ScriptId]) -> Result<Vec<Role>, Infallible> {

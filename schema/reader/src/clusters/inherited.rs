@@ -5,11 +5,12 @@ use cairn_tables::{
     cluster_claims::{ClaimChild, ClaimChildren, ClaimNodes, SCRIPTS_BELOW},
     cluster_owners::MAX_OWNERS,
     clusters::{ClusterRow, Clusters},
+    encode_key,
     labels::ScriptHash,
 };
 
 use super::{AsOf, Membership, SUSPECT_TRANSACTIONS};
-use crate::{ReadError, subjects::ClusterView};
+use crate::{ReadError, View, forward::Forward, subjects::ClusterView};
 
 /// Most steps down and up again for the claims of a cluster.
 const MAX_STEPS: usize = 1_000;
@@ -71,55 +72,53 @@ struct Walked {
     is_cut: bool,
 }
 
-impl ClusterView<'_> {
+/// Looks up the scripts with claims of one part of a cluster after another. It reads least if the tops of the parts
+/// ascend: most parts have none, and then the iterators are mostly beyond them already.
+pub struct ClusterClaimWalk<'v> {
+    view: &'v View<'v>,
+    nodes: Forward<'v>,
+    children: Forward<'v>,
+}
+
+impl<'v> ClusterView<'v> {
     /// True if a script of a cluster has claims for the others. One row read.
     pub fn has_claims(self) -> Result<bool, ReadError> {
         self.view.has_row::<ClaimNodes>()
     }
 
+    /// Begins to look up scripts with claims for others. No row read.
+    pub fn claim_walk(self) -> Result<ClusterClaimWalk<'v>, ReadError> {
+        let (nodes, children) = (Forward::new::<ClaimNodes>(self.view)?, Forward::new::<ClaimChildren>(self.view)?);
+        Ok(ClusterClaimWalk { view: self.view, nodes, children })
+    }
+
     /// How many scripts with claims for others are at a node and below. A row read for each at the node, and for each
     /// child.
     pub fn claims_below(self, node: TxNum) -> Result<u64, ReadError> {
-        let own = self.claimed_at(node, usize::MAX)?.len() as u64;
-        self.claimed_children(node, None)?.try_fold(own, |sum, child| Ok(sum + child?.1))
-    }
-
-    /// At most `limit` scripts at a node, ascending.
-    fn claimed_at(self, node: TxNum, limit: usize) -> Result<Vec<ScriptHash>, ReadError> {
-        let own = self.view.scan_while::<ClaimNodes>((node, FIRST), |(of, _)| *of == node)?;
-        own.take(limit).map(|row| row.map(|((_, script), ())| script)).collect()
-    }
-
-    /// Children of a node that have such scripts at them or below, each with their number, in the order in which they
-    /// joined, after `last`.
-    fn claimed_children(
-        self,
-        parent: TxNum,
-        last: Option<ClaimChild>,
-    ) -> Result<impl Iterator<Item = Result<(ClaimChild, u64), ReadError>>, ReadError> {
-        let from = last.unwrap_or(ClaimChild { parent, by: TxNum(0), child: TxNum(0) });
-        let own = self.view.scan_while::<ClaimChildren>(from, move |tie| tie.parent == parent)?;
-        let after = own.skip_while(move |row| row.as_ref().is_ok_and(|(tie, _)| Some(*tie) == last));
-        Ok(after.map(|row| {
-            let (tie, sums) = row?;
-            let below = u64::try_from(sums.get(SCRIPTS_BELOW));
-            Ok((tie, below.map_err(|_| ReadError::Broken("fewer than no claims of a cluster".to_owned()))?))
-        }))
+        let mut walk = self.claim_walk()?;
+        let (mut sum, mut last) = (walk.scripts_at(node, usize::MAX)?.len() as u64, None);
+        while let Some((child, below)) = walk.child_after(node, last)? {
+            (sum, last) = (sum + below, Some(child));
+        }
+        Ok(sum)
     }
 
     /// At most `limit` scripts of a cluster with claims for the others, as of a block. Scripts beyond a merge of two
     /// large clusters are left out. Reads some four rows for each node that has such scripts at it or below, and one
     /// for each merge.
     pub fn claimed_scripts(self, of: &Membership, at: AsOf, limit: usize) -> Result<ClaimedScripts, ReadError> {
-        let Some((top, has_suspect)) = of.part() else { return Ok(ClaimedScripts::default()) };
-        let Walked { scripts, suspects, is_cut } = self.walk_down(top, at, limit)?;
-        Ok(ClaimedScripts { scripts, is_cut, has_suspect: has_suspect || !suspects.is_empty() })
+        let Some((top, has_suspect)) = of.part() else {
+            return Ok(ClaimedScripts::default());
+        };
+        let found = self.claim_walk()?.scripts_of(top, at, limit)?;
+        Ok(ClaimedScripts { has_suspect: has_suspect || found.has_suspect, ..found })
     }
 
     /// Scripts with claims for the others of the cluster of a root, by part, as of a block; of each part one more than
     /// `limit` at most. Reads as [`ClusterView::claimed_scripts`] for each part.
     pub fn claimed_parts(self, root: TxNum, at: AsOf, limit: usize) -> Result<ClaimedParts, ReadError> {
-        let Walked { scripts: own, suspects, .. } = self.walk_down(root, at, limit + 1)?;
+        let mut walk = self.claim_walk()?;
+        let Walked { scripts: own, suspects, .. } = walk.walk_down(root, at, limit + 1)?;
         let mut parts = ClaimedParts { own, others: Vec::new() };
         // The first one on top.
         let mut waiting: Vec<TxNum> = suspects.into_iter().rev().collect();
@@ -127,15 +126,35 @@ impl ClusterView<'_> {
             if parts.own.len() > limit || parts.others.len() == MAX_OWNERS - 1 {
                 break;
             }
-            let Walked { scripts, suspects, .. } = self.walk_down(top, at, limit + 1)?;
+            let Walked { scripts, suspects, .. } = walk.walk_down(top, at, limit + 1)?;
             parts.others.extend(Some(scripts).filter(|scripts| !scripts.is_empty()));
             waiting.extend(suspects.into_iter().rev());
         }
         Ok(parts)
     }
 
+    /// Whether a tie is a merge of two large clusters.
+    fn is_suspect(self, tie: &ClaimChild) -> Result<bool, ReadError> {
+        if tie.by == tie.child {
+            return Ok(false);
+        }
+        match self.view.get::<Clusters>(&tie.child)? {
+            Some(ClusterRow::Merged { counts, .. }) => Ok(counts.transactions >= SUSPECT_TRANSACTIONS),
+            _ => Err(self.view.broken("claims below a missing tie")),
+        }
+    }
+}
+
+impl ClusterClaimWalk<'_> {
+    /// As [`ClusterView::claimed_scripts`], of the part of a cluster below its top. `has_suspect` is about merges below
+    /// it.
+    pub fn scripts_of(&mut self, top: TxNum, at: AsOf, limit: usize) -> Result<ClaimedScripts, ReadError> {
+        let Walked { scripts, suspects, is_cut } = self.walk_down(top, at, limit)?;
+        Ok(ClaimedScripts { scripts, is_cut, has_suspect: !suspects.is_empty() })
+    }
+
     /// At most `limit` scripts at a node and below, without those beyond suspect merges.
-    fn walk_down(self, top: TxNum, at: AsOf, limit: usize) -> Result<Walked, ReadError> {
+    fn walk_down(&mut self, top: TxNum, at: AsOf, limit: usize) -> Result<Walked, ReadError> {
         let mut found = Walked::default();
         // Nodes on the way down, each with the child that was last; nothing of a node is read before it is needed.
         let (mut way, mut steps): (Vec<(TxNum, Option<ClaimChild>)>, usize) = (vec![(top, None)], 0);
@@ -148,12 +167,14 @@ impl ClusterView<'_> {
             }
             steps += 1;
             if last.is_none() {
-                found.scripts.extend(self.claimed_at(node, room)?);
+                found.scripts.extend(self.scripts_at(node, room)?);
             }
-            let next = self.claimed_children(node, last)?.next().transpose()?;
-            let Some((tie, _)) = next.filter(|(tie, _)| tie.by < at.tx_end) else { continue };
+            let next = self.child_after(node, last)?;
+            let Some((tie, _)) = next.filter(|(tie, _)| tie.by < at.tx_end) else {
+                continue;
+            };
             way.push((node, Some(tie)));
-            if self.is_suspect(&tie)? {
+            if self.view.clusters().is_suspect(&tie)? {
                 found.suspects.push(tie.child);
             } else {
                 way.push((tie.child, None));
@@ -164,14 +185,41 @@ impl ClusterView<'_> {
         Ok(found)
     }
 
-    /// Whether a tie is a merge of two large clusters.
-    fn is_suspect(self, tie: &ClaimChild) -> Result<bool, ReadError> {
-        if tie.by == tie.child {
-            return Ok(false);
+    /// At most `limit` scripts at a node, ascending.
+    fn scripts_at(&mut self, node: TxNum, limit: usize) -> Result<Vec<ScriptHash>, ReadError> {
+        let mut found = Vec::new();
+        self.nodes.seek_counted(self.view, &encode_key::<ClaimNodes>(&(node, FIRST)))?;
+        while let Some(((of, script), ())) = self.nodes.decoded::<ClaimNodes>(self.view)? {
+            if of != node || found.len() >= limit {
+                break;
+            }
+            found.push(script);
+            if found.len() < limit {
+                self.nodes.next_counted(self.view)?;
+            }
         }
-        match self.view.get::<Clusters>(&tie.child)? {
-            Some(ClusterRow::Merged { counts, .. }) => Ok(counts.transactions >= SUSPECT_TRANSACTIONS),
-            _ => Err(self.view.broken("claims below a missing tie")),
+        Ok(found)
+    }
+
+    /// The first child of a node, or the one that joined after `last`, which has such scripts at it or below, with
+    /// their number.
+    fn child_after(&mut self, parent: TxNum, last: Option<ClaimChild>) -> Result<Option<(ClaimChild, u64)>, ReadError> {
+        let from = last.unwrap_or(ClaimChild { parent, by: TxNum(0), child: TxNum(0) });
+        let mut key = encode_key::<ClaimChildren>(&from);
+        if last.is_some() && self.children.is_at(&key) {
+            self.children.next_counted(self.view)?;
+        } else {
+            if last.is_some() {
+                // The first key after it.
+                key.push(0);
+            }
+            self.children.seek_counted(self.view, &key)?;
         }
+        let found = self.children.decoded::<ClaimChildren>(self.view)?;
+        let Some((tie, sums)) = found.filter(|(tie, _)| tie.parent == parent) else {
+            return Ok(None);
+        };
+        let below = u64::try_from(sums.get(SCRIPTS_BELOW));
+        Ok(Some((tie, below.map_err(|_| ReadError::Broken("fewer than no claims of a cluster".to_owned()))?)))
     }
 }

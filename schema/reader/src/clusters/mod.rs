@@ -17,7 +17,7 @@ use cairn_tables::{
 
 pub use self::{
     explain::{Explanation, MAX_EXPLAINED_ROWS, MAX_STEPS, Step},
-    inherited::{ClaimedParts, ClaimedScripts},
+    inherited::{ClaimedParts, ClaimedScripts, ClusterClaimWalk},
     members::{MemberPage, MemberPlace},
     owners::{LeftOut, SuspectMerge},
     walk::{ClusterNodes, WalkedNode},

@@ -5,6 +5,7 @@
 
 pub(crate) mod claimed;
 pub(crate) mod compute;
+mod counted_clusters;
 pub(crate) mod moment;
 pub(crate) mod output;
 pub(crate) mod parameters;

@@ -7,14 +7,15 @@ use std::{
 
 use cairn_domain::{
     coinjoin::is_coinjoin,
-    exposure::{MAX_TRANSACTIONS, TracedInput, TracedOutput, TracedTx},
+    exposure::{MAX_TRANSACTIONS, SharedTraces, TracedInput, TracedOutput, TracedTx},
 };
 use cairn_model::{ScriptId, ScriptPrefix};
-use cairn_reader::{ClaimDocument, ClaimWalk, FoundScript, ReadError, ScriptClaims, StoredTx};
+use cairn_reader::{ClaimDocument, ClaimWalk, ClusterClaimWalk, FoundScript, ReadError, ScriptClaims, StoredTx};
 use cairn_tables::{block_log::BlockLog, claims::ListVersion, events::Documents};
 
 use super::{
     claimed::{ClaimedScript, direct_claims, extends_service},
+    counted_clusters::CountedClusters,
     moment::{Known, Moment},
 };
 use crate::{operation::prelude::*, wallets::coinjoin_tx::CoinJoinTx};
@@ -24,7 +25,7 @@ const MAX_KEPT_PARTS: usize = 400_000;
 const MAX_KEPT_SCRIPTS: usize = 100_000;
 /// Scripts of a cluster whose claims are read.
 const MAX_INHERITED: usize = 16;
-/// Clusters whose claims are read for one reader.
+/// Clusters whose claims count for one address.
 const MAX_CLUSTERS: usize = 1_000;
 /// Scripts that are looked up together.
 const CHUNK: usize = 1_024;
@@ -38,16 +39,39 @@ pub(crate) struct ScriptFacts {
     pub(crate) is_inherited_service: bool,
     /// True if it has more than [`MAX_TRANSACTIONS`].
     pub(crate) is_busy: bool,
-    /// True if it, or its cluster, has more claims than are read.
+}
+
+/// A script that was read. It is the same for all traces, but for the clusters that count (see [`MAX_CLUSTERS`]).
+struct KnownScript {
+    claimed: Option<Rc<ClaimedScript>>,
+    is_busy: bool,
+    /// True if it has more claims than are read.
+    is_cut: bool,
+    /// The top of the part of a cluster that it is in; `None` if it is in none, or has claims of its own.
+    top: Option<TxNum>,
+    /// The round that `inherited` is of; 0 before the first.
+    round: u32,
+    inherited: Inherited,
+}
+
+/// Claims about other scripts of a cluster.
+#[derive(Clone, Copy, Default)]
+struct Inherited {
+    is_service: bool,
+    /// True if there are more claims than are read.
     is_cut: bool,
 }
 
 struct ClaimCache<'r> {
     walk: ClaimWalk<'r>,
+    /// Begins with the first cluster.
+    cluster_walk: Option<ClusterClaimWalk<'r>>,
+    /// The last script whose claims were asked for by its SHA-256.
+    of_hash: Option<([u8; 32], Claimed)>,
     documents: BTreeMap<ListVersion, ClaimDocument>,
     seqs: BTreeMap<ListVersion, Option<u64>>,
-    /// Whether a service's claims reach a node of the clusters, and whether it has more claims than are read.
-    clusters: HashMap<TxNum, (bool, bool)>,
+    /// The claims that reach the top of a part of a cluster.
+    clusters: HashMap<TxNum, Inherited>,
     is_empty: bool,
     /// False if no claim extends to a cluster, or while clusters are being made.
     has_inherited: bool,
@@ -55,14 +79,20 @@ struct ClaimCache<'r> {
     is_unfinished: bool,
 }
 
-/// Reads what traces need, for one moment.
+/// The claims about a script that stand, and whether it has more than are read.
+type Claimed = (Option<Rc<ClaimedScript>>, bool);
+
+/// Reads what traces need, for one moment. Each script and each cluster is read once, however many traces meet it.
 pub(crate) struct ExposureReader<'r> {
     pub(crate) ctx: &'r Ctx<'r>,
     pub(crate) view: &'r View<'r>,
     pub(crate) moment: Moment,
     txs: HashMap<TxNum, Rc<TracedTx>>,
     spenders: HashMap<TxNum, Rc<[(u32, TxNum)]>>,
-    scripts: HashMap<ScriptId, ScriptFacts>,
+    scripts: HashMap<ScriptId, KnownScript>,
+    /// Traces around the address, for other choices of claims.
+    pub(crate) traces: SharedTraces,
+    counted: CountedClusters,
     parts: usize,
     claims: ClaimCache<'r>,
     /// True if claims were left out since the last [`ExposureReader::tidy_up`]: more than are read.
@@ -75,6 +105,8 @@ impl<'r> ExposureReader<'r> {
         let view = ctx.view()?;
         let claims = ClaimCache {
             walk: view.claims().walk()?,
+            cluster_walk: None,
+            of_hash: None,
             documents: BTreeMap::new(),
             seqs: BTreeMap::new(),
             clusters: HashMap::new(),
@@ -83,7 +115,9 @@ impl<'r> ExposureReader<'r> {
             is_unfinished: false,
         };
         let (txs, spenders, scripts) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Ok(ExposureReader { ctx, view, moment, txs, spenders, scripts, parts: 0, claims, is_cut: false })
+        let (traces, counted) = (SharedTraces::default(), CountedClusters::new(MAX_CLUSTERS));
+        let (parts, is_cut) = (0, false);
+        Ok(ExposureReader { ctx, view, moment, txs, spenders, scripts, traces, counted, parts, claims, is_cut })
     }
 
     /// True if there are claims: otherwise nothing can be found.
@@ -100,10 +134,7 @@ impl<'r> ExposureReader<'r> {
     /// address.
     pub(crate) fn tidy_up(&mut self) {
         self.is_cut = self.claims.is_unfinished;
-        if self.claims.clusters.len() >= MAX_CLUSTERS {
-            self.claims.clusters.clear();
-            self.scripts.clear();
-        }
+        self.counted.begin();
         if self.parts > MAX_KEPT_PARTS {
             self.txs.clear();
             self.spenders.clear();
@@ -111,6 +142,7 @@ impl<'r> ExposureReader<'r> {
         }
         if self.scripts.len() > MAX_KEPT_SCRIPTS {
             self.scripts.clear();
+            self.claims.clusters.clear();
         }
     }
 
@@ -154,29 +186,47 @@ impl<'r> ExposureReader<'r> {
         Ok(found)
     }
 
-    /// Facts about scripts, in their order. A row read for the sums of each, and one for its claims; more where
-    /// there are claims.
+    /// Facts about scripts, in their order. A row read for the sums of each that is not known, and one for its claims;
+    /// more where there are claims.
     pub(crate) fn facts(&mut self, scripts: &[ScriptId]) -> Result<Vec<ScriptFacts>, ApiError> {
-        let mut new: Vec<ScriptId> = scripts.iter().filter(|id| !self.scripts.contains_key(id)).copied().collect();
+        let is_known = |id: &&ScriptId| self.scripts.get(id).is_some_and(|known| known.round == self.counted.round());
+        let mut new: Vec<ScriptId> = scripts.iter().filter(|id| !is_known(id)).copied().collect();
         // In this order, rows of claims are mostly passed forward.
         new.sort_unstable();
         new.dedup();
         for some in new.chunks(CHUNK) {
             self.ctx.work.poll()?;
-            let mut facts = Vec::with_capacity(some.len());
-            for (id, found) in some.iter().zip(self.view.scripts().by_ids(some)?) {
-                let is_busy = found.map_or(Ok(false), |found| self.is_busy(&found))?;
-                let (claimed, is_cut) = self.claimed(*id)?;
-                facts.push(ScriptFacts { claimed, is_inherited_service: false, is_busy, is_cut });
-            }
-            self.inherit(some, &mut facts)?;
-            self.scripts.extend(some.iter().copied().zip(facts));
+            self.read(some)?;
+            self.inherit(some)?;
         }
-        let facts: Vec<ScriptFacts> =
-            scripts.iter().map(|id| self.scripts.get(id).cloned().unwrap_or_default()).collect();
-        // Facts that an address of a batch left behind count as cut for the next one, too.
-        self.is_cut |= facts.iter().any(|of| of.is_cut);
+        let mut is_cut = false;
+        let facts = scripts.iter().map(|id| {
+            let Some(known) = self.scripts.get(id) else {
+                return ScriptFacts::default();
+            };
+            // Facts that an address of a batch left behind count as cut for the next one, too.
+            is_cut |= known.is_cut || known.inherited.is_cut;
+            let (claimed, is_inherited_service) = (known.claimed.clone(), known.inherited.is_service);
+            ScriptFacts { claimed, is_inherited_service, is_busy: known.is_busy }
+        });
+        let facts = facts.collect();
+        self.is_cut |= is_cut;
         Ok(facts)
+    }
+
+    /// Reads ascending scripts, without those that are known.
+    fn read(&mut self, scripts: &[ScriptId]) -> Result<(), ApiError> {
+        let new: Vec<ScriptId> = scripts.iter().filter(|id| !self.scripts.contains_key(id)).copied().collect();
+        let mut read = Vec::with_capacity(new.len());
+        for (id, found) in new.iter().zip(self.view.scripts().by_ids(&new)?) {
+            let is_busy = found.map_or(Ok(false), |found| self.is_busy(&found))?;
+            let (claimed, is_cut) = self.claimed(*id)?;
+            let inherited = Inherited::default();
+            read.push(KnownScript { claimed, is_busy, is_cut, top: None, round: 0, inherited });
+        }
+        self.find_tops(&new, &mut read)?;
+        self.scripts.extend(new.into_iter().zip(read));
+        Ok(())
     }
 
     fn is_busy(&self, found: &FoundScript) -> Result<bool, ApiError> {
@@ -187,7 +237,7 @@ impl<'r> ExposureReader<'r> {
     }
 
     /// Returns the claims about a script that stand at the moment, and whether it has more claims than are read.
-    fn claimed(&mut self, id: ScriptId) -> Result<(Option<Rc<ClaimedScript>>, bool), ApiError> {
+    fn claimed(&mut self, id: ScriptId) -> Result<Claimed, ApiError> {
         if self.claims.is_empty {
             return Ok((None, false));
         }
@@ -202,24 +252,26 @@ impl<'r> ExposureReader<'r> {
         if self.claims.is_empty {
             return Ok(None);
         }
-        let (claimed, is_cut) = self.read_claims(hash)?;
+        let known = self.claims.of_hash.take().filter(|(of, _)| of == hash);
+        let (claimed, is_cut) = known.map_or_else(|| self.read_claims(hash), |(_, known)| Ok(known))?;
+        self.claims.of_hash = Some((*hash, (claimed.clone(), is_cut)));
         self.is_cut |= is_cut;
         Ok(claimed)
     }
 
-    fn read_claims(&mut self, hash: &[u8; 32]) -> Result<(Option<Rc<ClaimedScript>>, bool), ApiError> {
+    fn read_claims(&mut self, hash: &[u8; 32]) -> Result<Claimed, ApiError> {
         let said = self.claims.said(self.view, &self.moment, hash)?;
         let (view, moment) = (self.view, self.moment);
         let document_of = &mut |version: &ListVersion| self.claims.document(view, version);
         Ok((direct_claims(hash, &said, &moment, view.network(), document_of)?, said.is_cut))
     }
 
-    /// Marks the scripts without a claim of their own that belong to a service by their cluster.
-    fn inherit(&mut self, scripts: &[ScriptId], facts: &mut [ScriptFacts]) -> Result<(), ApiError> {
-        if self.claims.is_empty || !self.claims.has_inherited {
+    /// Finds the parts of clusters that scripts without a claim of their own are in, if claims may reach them there.
+    fn find_tops(&mut self, scripts: &[ScriptId], read: &mut [KnownScript]) -> Result<(), ApiError> {
+        if self.claims.is_empty || !self.claims.has_inherited || scripts.is_empty() {
             return Ok(());
         }
-        let open: Vec<usize> = (0..scripts.len()).filter(|at| facts[*at].claimed.is_none()).collect();
+        let open: Vec<usize> = (0..scripts.len()).filter(|at| read[*at].claimed.is_none()).collect();
         let ids: Vec<ScriptId> = open.iter().map(|at| scripts[*at]).collect();
         let members = match self.view.clusters().of_scripts(&ids, self.moment.chain) {
             Err(ReadError::Unfinished(_)) => {
@@ -230,37 +282,43 @@ impl<'r> ExposureReader<'r> {
             members => members?,
         };
         for (at, member) in open.into_iter().zip(members) {
-            let Some(node) = member.node else { continue };
-            let top = member.path.iter().take_while(|tie| !tie.is_suspect()).last().map_or(node, |tie| tie.parent);
-            let known = self.claims.clusters.get(&top).copied();
-            let (is_service, is_cut) = match known {
-                Some(known) => known,
-                None if self.claims.clusters.len() >= MAX_CLUSTERS => {
-                    facts[at].is_cut = true;
-                    continue;
-                }
-                None => {
-                    self.ctx.work.poll()?;
-                    let claimed = self.view.clusters().claimed_scripts(&member, self.moment.chain, MAX_INHERITED)?;
-                    let mut is_service = false;
-                    for script in &claimed.scripts {
-                        let said = self.claims.said(self.view, &self.moment, &script.0)?;
-                        let (view, moment) = (self.view, self.moment);
-                        is_service |=
-                            extends_service(&said, &moment, &mut |version| self.claims.document(view, version))?;
-                    }
-                    self.claims.clusters.insert(top, (is_service, claimed.is_cut));
-                    (is_service, claimed.is_cut)
-                }
+            read[at].top = member.part().map(|(top, _)| top);
+        }
+        Ok(())
+    }
+
+    /// Lets scripts that are known inherit the claims of their clusters, as far as these count in this round.
+    fn inherit(&mut self, scripts: &[ScriptId]) -> Result<(), ApiError> {
+        let mut new: Vec<TxNum> = Vec::new();
+        for top in scripts.iter().filter_map(|id| self.scripts.get(id)?.top) {
+            if self.counted.counts(top) && !self.claims.clusters.contains_key(&top) {
+                new.push(top);
+            }
+        }
+        // In this order, rows of claims are mostly passed forward.
+        new.sort_unstable();
+        new.dedup();
+        for top in new {
+            self.ctx.work.poll()?;
+            let inherited = self.claims.inherited(self.view, &self.moment, top)?;
+            self.claims.clusters.insert(top, inherited);
+        }
+        for id in scripts {
+            let Some(known) = self.scripts.get_mut(id) else {
+                continue;
             };
-            facts[at].is_inherited_service = is_service;
-            facts[at].is_cut |= is_cut;
+            known.round = self.counted.round();
+            known.inherited = match known.top {
+                None => Inherited::default(),
+                Some(top) if self.counted.counts(top) => self.claims.clusters.get(&top).copied().unwrap_or_default(),
+                Some(_) => Inherited { is_service: false, is_cut: true },
+            };
         }
         Ok(())
     }
 }
 
-impl ClaimCache<'_> {
+impl<'r> ClaimCache<'r> {
     /// The claims about a script, of the documents that count.
     fn said(&mut self, view: &View<'_>, moment: &Moment, hash: &[u8; 32]) -> Result<ScriptClaims, ApiError> {
         let at = match moment.known {
@@ -282,6 +340,21 @@ impl ClaimCache<'_> {
                 Ok(seq)
             })
         })
+    }
+
+    /// The claims that reach the top of a part of a cluster.
+    fn inherited(&mut self, view: &'r View<'r>, moment: &Moment, top: TxNum) -> Result<Inherited, ApiError> {
+        let walk = match &mut self.cluster_walk {
+            Some(walk) => walk,
+            none => none.insert(view.clusters().claim_walk()?),
+        };
+        let found = walk.scripts_of(top, moment.chain, MAX_INHERITED)?;
+        let mut is_service = false;
+        for script in &found.scripts {
+            let said = self.said(view, moment, &script.0)?;
+            is_service |= extends_service(&said, moment, &mut |version| self.document(view, version))?;
+        }
+        Ok(Inherited { is_service, is_cut: found.is_cut })
     }
 
     fn document(&mut self, view: &View<'_>, version: &ListVersion) -> Result<ClaimDocument, ApiError> {

@@ -5,7 +5,7 @@ use std::{
     rc::Rc,
 };
 
-use cairn_domain::exposure::{Chain, Limits, MAX_PARTS, MAX_TRANSACTIONS, Role, Source, Trace, TracedTx, Way, trace};
+use cairn_domain::exposure::{Chain, Limits, MAX_PARTS, MAX_TRANSACTIONS, Role, Source, Trace, TracedTx, Way};
 use cairn_http::ApiError;
 use cairn_model::{ScriptId, TxNum};
 use cairn_reader::{FoundScript, SumsBefore};
@@ -55,7 +55,7 @@ impl History {
 
 pub(crate) struct Traced {
     pub(crate) way: Way,
-    pub(crate) trace: Trace,
+    pub(crate) trace: Rc<Trace>,
     /// Sources by number.
     pub(crate) sources: Vec<Rc<ClaimedScript>>,
     /// Groups by number.
@@ -100,6 +100,7 @@ pub(crate) fn traced(
         (*sats > 0).then_some(*tx)
     };
     let txs: Vec<TxNum> = moves.entries.iter().filter_map(moved).collect();
+    let mut shared = std::mem::take(&mut reader.traces);
     let mut chain = IndexChain {
         reader,
         choice,
@@ -109,8 +110,9 @@ pub(crate) fn traced(
         groups: Vec::new(),
         group_ids: BTreeMap::new(),
     };
-    let trace = trace(&mut chain, way, moves.script, &txs, limits)?;
-    let IndexChain { sources, groups, .. } = chain;
+    let trace = shared.trace(&mut chain, way, moves.script, &txs, limits)?;
+    let IndexChain { reader, sources, groups, .. } = chain;
+    reader.traces = shared;
     Ok(Traced { way, trace, sources, groups })
 }
 
