@@ -148,7 +148,8 @@ impl<'a> Input<'a> {
     /// Reads once more what is no number, to say why.
     #[cold]
     fn bad_varint(&self) -> DecodeError {
-        let error = leb128::take_u64(&mut self.bytes.as_ref()).err();
+        let mut rest = self.bytes;
+        let error = leb128::take_u64(&mut rest).err();
         self.error(error.map_or("number", |error| error.0))
     }
 
