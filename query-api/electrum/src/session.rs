@@ -30,7 +30,7 @@ const MAX_BATCH_ANSWER: usize = 4 << 20;
 /// Larger answers hold memory that all clients share until they are sent.
 const SMALL: usize = 64 << 10;
 
-/// What a connection does next.
+/// The next step of a connection.
 enum Next {
     /// Sends notifications.
     News,

@@ -145,7 +145,7 @@ impl<'a> Input<'a> {
         Some(number)
     }
 
-    /// Reads once more what is no number, to say why.
+    /// Reads bytes again that are not a number, to say why.
     #[cold]
     fn bad_varint(&self) -> DecodeError {
         let mut rest = self.bytes;

@@ -42,7 +42,7 @@ const MAX_SCANS: usize = 1_000;
 /// Lines that wait to be sent to a client. A line has at most 100 transactions, which take 22 KB.
 const WAITING_LINES: usize = 4;
 
-/// What the scans of all connections share.
+/// State that the scans of all connections share.
 pub(crate) struct AllScans {
     running: AtomicUsize,
     unconfirmed: Unconfirmed,
@@ -50,7 +50,7 @@ pub(crate) struct AllScans {
     changes: watch::Sender<Changes>,
 }
 
-/// What scans that follow the tip wait for.
+/// Changes that wake scans which follow the tip.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Changes {
     tips: u64,
@@ -100,7 +100,7 @@ pub(crate) struct ScanRange {
     pub(crate) end: Option<Height>,
 }
 
-/// What identifies a subscription in answers and notifications.
+/// The name of a subscription in answers and notifications.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct ScanName {
     pub(crate) address: String,

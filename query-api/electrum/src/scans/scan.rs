@@ -75,7 +75,7 @@ pub(super) struct Scan {
     before: Option<BlockHash>,
     /// The last unconfirmed entry that was looked at.
     unconfirmed: u64,
-    /// Unconfirmed transactions that the client has heard of: a block that has them is no news.
+    /// Unconfirmed transactions that the client has heard of: they are left out when a block has them.
     told: HashSet<Txid>,
 }
 
@@ -165,7 +165,7 @@ impl Scan {
             if is_full || is_done && !found.is_empty() || heard.elapsed() > PROGRESS {
                 let all = f64::from(last.saturating_sub(self.range.start).saturating_add(1));
                 let part = f64::from(self.next.saturating_sub(self.range.start));
-                // The end is told apart.
+                // The end has a notification of its own.
                 let progress = (part / all).min(0.999);
                 self.tell(std::mem::take(&mut found), progress, true).await?;
                 heard = Instant::now();

@@ -110,7 +110,7 @@ impl Spread {
     }
 }
 
-/// What the inputs of a transaction bring, each part moved by one transaction.
+/// The sums of a transaction's inputs, each part moved by one transaction.
 pub(super) struct Brought {
     hops: u8,
     /// Takes the parts that move beyond the limit of hops.

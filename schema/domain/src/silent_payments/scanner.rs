@@ -26,16 +26,16 @@ pub const MAX_LABELS: usize = 10;
 /// A scanner cannot be made of these keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ScannerError {
-    /// The text is no private key. It is not repeated.
+    /// The text does not have the form of a private key. It is not repeated.
     #[error("the scan key is not a private key of 64 hexadecimal digits")]
     NoScanKey,
-    /// The text is no public key.
+    /// The text does not have the form of a public key.
     #[error("the spend key is not a compressed public key of 66 hexadecimal digits")]
     NoSpendKey,
     /// More labels than allowed.
     #[error("at most {MAX_LABELS} labels besides 0, which is that of change")]
     TooManyLabels,
-    /// The keys lead to a point that is none. This takes more luck than there is.
+    /// The sum of keys is the point at infinity. That happens only if somebody makes the keys for it.
     #[error("these keys have no silent payment address")]
     NoPoint,
 }

@@ -32,7 +32,7 @@ pub fn output_prefix(script: &Script) -> Option<OutputPrefix> {
 /// The tweak of a transaction whose inputs spend coins of these scripts, in the order of its inputs.
 ///
 /// `None` if no silent payment can be found in it: it pays to no P2TR output, none of its inputs has a public key,
-/// their sum is no point, or it spends from a newer witness version.
+/// their sum is the point at infinity, or it spends from a newer witness version.
 #[must_use]
 pub fn tweak(tx: &Transaction, spent: &[SpentScript]) -> Option<PublicKey> {
     let pays_taproot = tx.output.iter().any(|output| output.script_pubkey.is_p2tr());

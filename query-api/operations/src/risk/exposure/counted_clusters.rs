@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use cairn_model::TxNum;
 
 /// Parts of clusters that count, by their tops. The first ones that are met count, up to a limit, until a new round
-/// begins: scripts of further ones have more claims than are read. What is known of a script is of one round.
+/// begins: scripts of further ones have more claims than are read. The knowledge of a script is of one round.
 pub(super) struct CountedClusters {
     max: usize,
     tops: HashSet<TxNum>,
