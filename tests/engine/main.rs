@@ -32,6 +32,7 @@ mod follower;
 mod forks;
 mod formats;
 mod identity;
+mod inherited_by_hand;
 mod interrupted;
 mod kept;
 mod kept_damaged;
