@@ -11,6 +11,8 @@ use cairn_chaingen::{
     mainnet::{MainnetOptions, MainnetStats, mainnet_blocks},
 };
 
+use crate::electrum::{Counted, Questions};
+
 /// Block files as Core keeps them, and what to ask about them.
 pub(crate) struct Chain {
     /// The node's data folder; the block files are in its `regtest/blocks`.
@@ -25,6 +27,8 @@ pub(crate) struct Chain {
     pub(crate) bytes: u64,
     /// The script that its coinbase pays.
     script: ScriptBuf,
+    /// The questions of a wallet about it.
+    pub(crate) questions: Questions,
     stats: MainnetStats,
 }
 
@@ -37,13 +41,14 @@ impl Chain {
         let main_options = FileOptions { magic: Network::Bitcoin.magic().to_bytes(), undo: false, ..options.clone() };
         let mut writer = Writer::create(&node_folder.join("regtest/blocks"), options).unwrap();
         let mut main_writer = Writer::create(&with_main_magic, main_options).unwrap();
-        let mut last = Vec::new();
+        let (mut last, mut counted) = (Vec::new(), Counted::default());
         let stats = mainnet_blocks(&MainnetOptions::new(1, bytes), |raw| {
             let location = writer.block(raw.block)?;
             if let Some(undo) = raw.undo {
                 writer.undo(location.file, &raw.previous, undo)?;
             }
             main_writer.block(raw.block)?;
+            counted.add(&deserialize(raw.block).expect("a block"));
             last.clear();
             last.extend_from_slice(raw.block);
             Ok(())
@@ -59,6 +64,7 @@ impl Chain {
             height: stats.total.blocks - 1,
             bytes: stats.total.bytes,
             script: last.txdata[0].output[0].script_pubkey.clone(),
+            questions: counted.questions(),
             stats,
         }
     }

@@ -31,6 +31,8 @@ pub(crate) struct Indexer {
 pub(crate) struct Prepared {
     pub(crate) command: Command,
     pub(crate) ready: Box<dyn Fn() -> bool>,
+    /// Where it speaks the Electrum protocol, if it does.
+    pub(crate) electrum: Option<u16>,
 }
 
 const CAIRN: &str = env!("CARGO_BIN_EXE_cairn");
@@ -56,18 +58,19 @@ pub(crate) fn all() -> Vec<Indexer> {
 }
 
 fn cairn(chain: &Chain, _: Option<&Node>, data: &Path) -> Prepared {
-    let port = free_port();
+    let (port, electrum) = (free_port(), free_port());
     let mut command = Command::new(CAIRN);
     command.args(["run", "--network", "regtest", "--log", "warn"]);
     command.arg("--datadir").arg(data).arg("--blocks-dir").arg(chain.blocks());
-    command.args(["--listen", &format!("127.0.0.1:{port}")]);
+    command.args(["--listen", &format!("127.0.0.1:{port}"), "--electrum", &format!("127.0.0.1:{electrum}")]);
+    command.args(["--rate-limit", "0"]);
     let path = format!("/v1/wallets/scripthash:{}/overview", chain.script_hash());
     let height = chain.height;
     let ready = move || {
         let answer = get(port, &path);
         answer.as_ref().and_then(|answer| member(answer, "last_seen")?["height"].as_u64()) == Some(height)
     };
-    Prepared { command, ready: Box::new(ready) }
+    Prepared { command, ready: Box::new(ready), electrum: Some(electrum) }
 }
 
 /// Asks an Electrum server for the script's history; it ends with the last block.
@@ -96,18 +99,21 @@ fn electrs(chain: &Chain, node: Option<&Node>, data: &Path) -> Prepared {
         command.args(["--daemon-p2p-addr", &format!("127.0.0.1:{}", node.p2p_port)]);
     }
     let (script_hash, height) = (chain.script_hash_reversed(), chain.height);
-    Prepared { command, ready: Box::new(move || electrum_is_ready(port, &script_hash, height)) }
+    let ready = move || electrum_is_ready(port, &script_hash, height);
+    Prepared { command, ready: Box::new(ready), electrum: Some(port) }
 }
 
 fn esplora(chain: &Chain, node: Option<&Node>, data: &Path) -> Prepared {
     let node = needed(node, "electrs");
-    let port = free_port();
+    let (port, electrum) = (free_port(), free_port());
     let mut command = Indexer::command("ESPLORA_ELECTRS_EXE");
     command.args(["--network", "regtest"]);
     command.arg("--db-dir").arg(data).arg("--daemon-dir").arg(&chain.node_folder);
     command.arg("--blocks-dir").arg(chain.blocks());
     command.args(["--daemon-rpc-addr", &format!("127.0.0.1:{}", node.rpc_port)]);
-    command.args(["--electrum-rpc-addr", &format!("127.0.0.1:{}", free_port())]);
+    command.args(["--electrum-rpc-addr", &format!("127.0.0.1:{electrum}")]);
+    // It refuses longer histories than 500 transactions otherwise.
+    command.args(["--electrum-txs-limit", "1000000", "--utxos-limit", "1000000"]);
     command.args(["--monitoring-addr", &format!("127.0.0.1:{}", free_port())]);
     command.args(["--http-addr", &format!("127.0.0.1:{port}")]);
     let path = format!("/scripthash/{}/txs", chain.script_hash());
@@ -116,7 +122,7 @@ fn esplora(chain: &Chain, node: Option<&Node>, data: &Path) -> Prepared {
         let newest = get(port, &path);
         newest.as_ref().and_then(|txs| member(txs.get(0)?, "block_height")?.as_u64()) == Some(height)
     };
-    Prepared { command, ready: Box::new(ready) }
+    Prepared { command, ready: Box::new(ready), electrum: Some(electrum) }
 }
 
 fn brk(chain: &Chain, node: Option<&Node>, data: &Path) -> Prepared {
@@ -136,5 +142,5 @@ fn brk(chain: &Chain, node: Option<&Node>, data: &Path) -> Prepared {
         let newest = get(port, &path);
         newest.as_ref().and_then(|txs| member(txs.get(0)?, "block_height")?.as_u64()) == Some(height)
     };
-    Prepared { command, ready: Box::new(ready) }
+    Prepared { command, ready: Box::new(ready), electrum: None }
 }

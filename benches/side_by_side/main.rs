@@ -2,7 +2,8 @@
 //! same run, and the ratios.
 //!
 //! The chain has the mainnet shape; each program is started on it in an empty folder, and is done when it answers a
-//! question about the last block's address: that is one row. Bitcoin Core is the node of each program that needs one.
+//! question about the last block's address: that is one row. Then a wallet asks those that speak the Electrum protocol.
+//! Bitcoin Core is the node of each program that needs one.
 //!
 //! Settings, all from the environment; what is not given is named as skipped: `BITCOIND_EXE` (Bitcoin Core),
 //! `ELECTRS_EXE` (romanz/electrs), `ESPLORA_ELECTRS_EXE` (Blockstream/electrs), `BRK_EXE` (bitcoinresearchkit):
@@ -12,6 +13,7 @@
 
 mod ask;
 mod chain;
+mod electrum;
 mod indexers;
 mod measure;
 mod node;
@@ -75,6 +77,7 @@ fn main() {
         }
     }
     print(&taking_part, &rows, chain.bytes);
+    print_wallets(&taking_part, &rows, chain.questions.outputs);
 }
 
 fn print(taking_part: &[(Indexer, String)], rows: &[Vec<Measured>], block_bytes: u64) {
@@ -111,6 +114,26 @@ fn print(taking_part: &[(Indexer, String)], rows: &[Vec<Measured>], block_bytes:
             ratio(|m| m.written as f64),
         ];
         println!("| {} | {} |", indexer.name, columns.join(" | "));
+    }
+}
+
+/// The questions of a wallet: times, and how often they are Cairn's in the same run.
+fn print_wallets(taking_part: &[(Indexer, String)], rows: &[Vec<Measured>], outputs: u32) {
+    println!(
+        "\nA wallet over the Electrum protocol: a script that {outputs} outputs pay, and the restore of 1,000 scripts.\n"
+    );
+    println!("| indexer | entries | history ms | restore s | history, times Cairn's | restore, times Cairn's |");
+    println!("|---|---|---|---|---|---|");
+    for ((indexer, _), others) in taking_part.iter().zip(rows) {
+        let pairs: Vec<_> = rows[0].iter().zip(others).filter_map(|(a, b)| a.wallet.zip(b.wallet)).collect();
+        let Some((_, last)) = pairs.last() else { continue };
+        let columns = [
+            spread(&pairs, |(_, of)| of.history_ms, 1),
+            spread(&pairs, |(_, of)| of.restore_s, 3),
+            spread(&pairs, |(ours, of)| of.history_ms / ours.history_ms, 2),
+            spread(&pairs, |(ours, of)| of.restore_s / ours.restore_s, 2),
+        ];
+        println!("| {} | {} | {} |", indexer.name, last.entries, columns.join(" | "));
     }
 }
 

@@ -14,7 +14,12 @@ use std::{
 
 use cairn_support::disk_bytes;
 
-use crate::{chain::Chain, indexers::Indexer, node::Node};
+use crate::{
+    chain::Chain,
+    electrum::{self, Answered},
+    indexers::Indexer,
+    node::Node,
+};
 
 /// One run of one program, from its start until it answered.
 #[derive(Clone, Copy)]
@@ -33,6 +38,8 @@ pub(crate) struct Measured {
     pub(crate) most_disk: u64,
     /// Bytes that it sent to the disk.
     pub(crate) written: u64,
+    /// Times of a wallet's questions, if it speaks the Electrum protocol.
+    pub(crate) wallet: Option<Answered>,
 }
 
 /// Starts a program in an empty folder and measures until it answers about the last block; then ends it.
@@ -72,6 +79,7 @@ pub(crate) fn run(
     let pid = child.id();
     let taken = (cpu_seconds(pid), proc_number(pid, "status", "VmHWM"), proc_number(pid, "io", "write_bytes"));
     let node_cpu = node_cpu() - node_before;
+    let wallet = prepared.electrum.filter(|_| ended.is_none()).map(|port| electrum::ask(port, &chain.questions));
     stop(&mut child);
     let most_disk = watch.finish();
     if let Some(reason) = ended {
@@ -82,7 +90,8 @@ pub(crate) fn run(
     let (Some(cpu), Some(memory), Some(written)) = taken else {
         return Err("the system tells nothing about processes (no /proc)".to_owned());
     };
-    Ok(Measured { seconds, cpu, node_cpu, memory: memory << 10, disk: disk_bytes(&data), most_disk, written })
+    let wallet = wallet.transpose().map_err(|error| format!("a wallet's questions: {error}"))?;
+    Ok(Measured { seconds, cpu, node_cpu, memory: memory << 10, disk: disk_bytes(&data), most_disk, written, wallet })
 }
 
 /// Asks a process to end, and makes it if it does not within a minute.
