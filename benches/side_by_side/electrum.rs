@@ -28,7 +28,7 @@ pub(crate) struct Counted {
     wallet: Vec<ScriptBuf>,
 }
 
-/// Every so many outputs one is taken into the wallet, if it is new.
+/// The script of each output of this number, and its multiples, is one of the wallet.
 const EVERY: u64 = 997;
 
 impl Counted {
@@ -68,7 +68,7 @@ fn hash(script: &ScriptBuf) -> String {
     hex::encode(bytes)
 }
 
-/// What a wallet asks.
+/// The questions of a wallet.
 pub(crate) struct Questions {
     busy: String,
     /// Outputs that pay the busy script.

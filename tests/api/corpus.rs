@@ -173,6 +173,12 @@ impl<'d> Corpus<'d> {
         for height in (0..=tip + 200).step_by(200) {
             self.get_again('c', &format!("/v1/chain/supply-distribution?as_of={height}")).await;
         }
+        for from in [0, tip / 2, tip - 10, tip, tip + 1] {
+            self.get_again('c', &format!("/v1/silent-payments/tweaks?from_height={from}")).await;
+        }
+        for more in ["&limit=1", "&dust_limit_sats=100000000", "&to_height=500&format=csv", "&limit=3&format=markdown"] {
+            self.get('c', format!("/v1/silent-payments/tweaks?from_height=400{more}")).await;
+        }
         let heights: Vec<u32> = (0..60).map(|at| at * tip / 60).chain(tip - 12..=tip).collect();
         for height in heights {
             self.get('c', format!("/v1/blocks/{height}")).await;

@@ -86,6 +86,7 @@ impl World {
 fn indexed(network: Network, blocks: &Path, data: &Path) -> Engine {
     let facts = Facts { blocks_dir: Some(blocks.to_owned()), ..Facts::of(network) };
     let mut engine = Engine::open(data, &facts).unwrap();
+    engine.set_silent_payments(true);
     let files = BlockFiles::open(blocks, network).unwrap();
     let survey = files.survey(&|_| {}).unwrap();
     engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
