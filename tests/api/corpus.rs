@@ -176,7 +176,8 @@ impl<'d> Corpus<'d> {
         for from in [0, tip / 2, tip - 10, tip, tip + 1] {
             self.get_again('c', &format!("/v1/silent-payments/tweaks?from_height={from}")).await;
         }
-        for more in ["&limit=1", "&dust_limit_sats=100000000", "&to_height=500&format=csv", "&limit=3&format=markdown"] {
+        for more in ["&limit=1", "&dust_limit_sats=100000000", "&to_height=500&format=csv", "&limit=3&format=markdown"]
+        {
             self.get('c', format!("/v1/silent-payments/tweaks?from_height=400{more}")).await;
         }
         let heights: Vec<u32> = (0..60).map(|at| at * tip / 60).chain(tip - 12..=tip).collect();
