@@ -21,7 +21,7 @@ use crate::{
     feed::FeedFollower,
     labels::{BlockChanges, follow::LabelFollower},
     late::follow::LateFollower,
-    silent_payments::TweakFollower,
+    silent_payments::follow::TweakFollower,
     watchlist::follow::WatchlistFollower,
 };
 

@@ -11,7 +11,7 @@ use crate::{
     checkpoint::{GROUP, Node, Proof, Tree},
     failure::{Failure, Refusal},
     options::Options,
-    scans::AllScans,
+    scans::shared::AllScans,
     status::Statuses,
     subscriptions::Hub,
 };

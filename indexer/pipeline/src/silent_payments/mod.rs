@@ -4,7 +4,7 @@
 //! `make` computes those of some blocks at a time from whole blocks, in a thread of its own, concurrently with new
 //! blocks. `follow` writes them, and takes back the rows of blocks that are gone.
 
-mod follow;
+pub(crate) mod follow;
 mod make;
 
 use std::sync::Arc;
@@ -12,7 +12,6 @@ use std::sync::Arc;
 use cairn_model::{BlockHash, Height, Network};
 use parking_lot::Mutex;
 
-pub(crate) use self::follow::TweakFollower;
 use self::make::NewTweaks;
 pub(crate) use self::make::make_again;
 use crate::background::Background;

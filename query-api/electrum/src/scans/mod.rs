@@ -12,84 +12,25 @@
 //! Keys are in the memory of the task alone.
 
 mod scan;
+pub(crate) mod shared;
 mod unconfirmed;
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::{collections::HashMap, sync::Arc};
 
-use cairn_domain::{mempool::Mempool, silent_payments::Scanner};
+use cairn_domain::silent_payments::Scanner;
 use cairn_http::Asker;
 use cairn_model::{Height, Network};
 use serde_json::{Value, json};
-use tokio::{
-    sync::{mpsc, watch},
-    task::AbortHandle,
-};
+use tokio::{sync::mpsc, task::AbortHandle};
 
 pub(crate) use self::scan::not_indexed;
-use self::unconfirmed::Unconfirmed;
+use self::shared::AllScans;
 use crate::{electrum::Electrum, failure::Failure};
 
 /// Most subscriptions of a connection.
 const MAX_OF_CONNECTION: usize = 16;
-/// Most subscriptions of all connections.
-const MAX_SCANS: usize = 1_000;
 /// Lines that wait to be sent to a client. A line has at most 100 transactions, which take 22 KB.
 const WAITING_LINES: usize = 4;
-
-/// State that the scans of all connections share.
-pub(crate) struct AllScans {
-    running: AtomicUsize,
-    unconfirmed: Unconfirmed,
-    /// Number of changes of the tip, and of the mempool's tweaks.
-    changes: watch::Sender<Changes>,
-}
-
-/// Changes that wake scans which follow the tip.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Changes {
-    tips: u64,
-    others: u64,
-}
-
-impl Default for AllScans {
-    fn default() -> Self {
-        let (running, unconfirmed) = Default::default();
-        AllScans { running, unconfirmed, changes: watch::Sender::default() }
-    }
-}
-
-impl AllScans {
-    /// True if nobody scans.
-    fn is_idle(&self) -> bool {
-        self.running.load(Ordering::SeqCst) == 0
-    }
-
-    /// Wakes the scans that follow the tip, which has changed.
-    pub(crate) fn tip_changed(&self) {
-        self.changes.send_modify(|changes| changes.tips = changes.tips.wrapping_add(1));
-    }
-
-    /// Computes the tweaks of transactions that are new in the mempool, and wakes the scans if there are any. Forgets
-    /// them while nobody scans. True if all are known now.
-    pub(crate) fn look_at(&self, mempool: Option<&Mempool>) -> bool {
-        let Some(mempool) = mempool.filter(|_| !self.is_idle()) else {
-            self.unconfirmed.clear();
-            return true;
-        };
-        let before = self.unconfirmed.last();
-        let has_all = self.unconfirmed.update(mempool);
-        if self.unconfirmed.last() != before {
-            self.changes.send_modify(|changes| changes.others = changes.others.wrapping_add(1));
-        }
-        has_all
-    }
-}
 
 /// The blocks that a client asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -124,7 +65,7 @@ struct Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.task.abort();
-        self.all.running.fetch_sub(1, Ordering::SeqCst);
+        self.all.end();
     }
 }
 
@@ -172,13 +113,12 @@ impl Scans {
         }
         drop(before);
         let all = Arc::clone(&electrum.scans);
-        if all.running.fetch_add(1, Ordering::SeqCst) >= MAX_SCANS {
-            all.running.fetch_sub(1, Ordering::SeqCst);
+        if !all.begin() {
             return Err(Failure::new(Failure::BUSY, "the server has no room for scans; try again later"));
         }
         let name = ScanName { address: address.clone(), labels: scanner.labels().collect(), start: range.start };
         let scan = scan::Scan::new(electrum, asker, scanner, (name.clone(), range), self.send.clone());
-        let task = tokio::spawn(scan.run(all.changes.subscribe())).abort_handle();
+        let task = tokio::spawn(scan.run(all.changes())).abort_handle();
         self.running.insert(address, Running { range, task, all });
         Ok(name)
     }

@@ -12,7 +12,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use super::{Changes, ScanName, ScanRange};
+use super::{ScanName, ScanRange, shared::Changes};
 use crate::{
     electrum::Electrum,
     failure::{Failure, Refusal},
@@ -199,7 +199,7 @@ impl Scan {
     async fn scan_mempool(&mut self) -> Result<Vec<Payment>, Gone> {
         let mut payments = Vec::new();
         loop {
-            let some = self.electrum.scans.unconfirmed.after(self.unconfirmed, UNCONFIRMED_OF_PIECE);
+            let some = self.electrum.scans.after(self.unconfirmed, UNCONFIRMED_OF_PIECE);
             let Some(last) = some.last().map(|entry| entry.number) else { break };
             let scanner = Arc::clone(&self.scanner);
             let read = self.electrum.read(Cost::Standard, self.asker, move |at, work| {

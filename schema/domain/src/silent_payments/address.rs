@@ -11,7 +11,7 @@ use bitcoin::{
 
 /// The address of version 0 that senders pay to.
 #[must_use]
-pub fn address(network: Network, scan: &PublicKey, spend: &PublicKey) -> String {
+pub(super) fn address(network: Network, scan: &PublicKey, spend: &PublicKey) -> String {
     // The BIP has no prefix of its own for regtest: this is the one of wallets.
     let prefix = match network {
         Network::Bitcoin => "sp",

@@ -7,7 +7,7 @@ use bitcoin::{
 };
 use cairn_model::ScriptPrefix;
 
-use super::tweak::output_key;
+use super::output::output_key;
 
 /// The point that nobody has a private key of (BIP 341): an output with this internal key can be spent by its scripts
 /// only, so that the sender has no secret for its key.

@@ -12,7 +12,9 @@
 //! server has them searched (`Scanner`).
 
 mod address;
+mod curve;
 mod input;
+mod output;
 mod scanner;
 mod tweak;
 mod unconfirmed;
@@ -20,9 +22,9 @@ mod unconfirmed;
 mod vectors;
 
 pub use self::{
-    address::address,
     input::{KeyHash, SpentScript},
+    output::{OutputPrefix, output_prefix},
     scanner::{MAX_LABELS, Scanner, ScannerError},
-    tweak::{OutputPrefix, output_key, output_prefix, tweak},
+    tweak::tweak,
     unconfirmed::UnconfirmedTweak,
 };

@@ -1,17 +1,14 @@
 //! Searches tweaks with a scan key.
 
-use std::{fmt, str::FromStr, sync::LazyLock};
+use std::{fmt, str::FromStr};
 
 use bitcoin::{
     Network,
     hashes::{Hash, HashEngine, sha256t_hash_newtype},
-    secp256k1::{All, PublicKey, Scalar, Secp256k1, SecretKey, ecdh::shared_secret_point},
+    secp256k1::{PublicKey, Scalar, SecretKey, ecdh::shared_secret_point},
 };
 
-use super::{OutputPrefix, address};
-
-/// The tables of the curve, made once.
-pub(super) static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
+use super::{address::address, curve::SECP, output::OutputPrefix};
 
 sha256t_hash_newtype! {
     struct SharedSecretTag = hash_str("BIP0352/SharedSecret");

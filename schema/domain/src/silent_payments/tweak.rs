@@ -1,32 +1,17 @@
 //! The public tweak of a transaction.
 
 use bitcoin::{
-    OutPoint, Script, Transaction,
+    OutPoint, Transaction,
     consensus::encode::serialize,
     hashes::{Hash, HashEngine, sha256t_hash_newtype},
     secp256k1::{PublicKey, Scalar},
 };
 
-use super::{SpentScript, scanner::SECP};
+use super::{curve::SECP, input::SpentScript};
 
 sha256t_hash_newtype! {
     struct InputsTag = hash_str("BIP0352/Inputs");
     struct InputsHash(_);
-}
-
-/// The first eight bytes of the x coordinate of an output key.
-pub type OutputPrefix = [u8; 8];
-
-/// The x coordinate of the key that a P2TR script pays to; `None` for other scripts.
-#[must_use]
-pub fn output_key(script: &Script) -> Option<[u8; 32]> {
-    if script.is_p2tr() { script.as_bytes()[2..].try_into().ok() } else { None }
-}
-
-/// Its first bytes.
-#[must_use]
-pub fn output_prefix(script: &Script) -> Option<OutputPrefix> {
-    output_key(script).and_then(|key| key.first_chunk().copied())
 }
 
 /// The tweak of a transaction whose inputs spend coins of these scripts, in the order of its inputs.

@@ -3,7 +3,11 @@
 use bitcoin::{Script, Transaction, consensus::deserialize};
 use cairn_model::MempoolTx;
 
-use super::{OutputPrefix, SpentScript, output_prefix, tweak};
+use super::{
+    input::SpentScript,
+    output::{OutputPrefix, output_prefix},
+    tweak::tweak,
+};
 
 /// The tweak of an unconfirmed transaction, and its P2TR outputs.
 #[derive(Clone, PartialEq, Eq, Debug)]
