@@ -53,11 +53,7 @@ impl Counted {
     pub(crate) fn questions(self) -> Questions {
         let fits = self.outputs.iter().filter(|(_, count)| **count <= MAX_OUTPUTS);
         let (busy, outputs) = fits.max_by_key(|(script, count)| (**count, (*script).clone())).expect("a script");
-        Questions {
-            busy: hash(busy),
-            outputs: *outputs,
-            wallet: self.wallet.iter().map(|script| hash(script)).collect(),
-        }
+        Questions { busy: hash(busy), outputs: *outputs, wallet: self.wallet.iter().map(hash).collect() }
     }
 }
 

@@ -11,6 +11,7 @@
 //! request is: it is charged to the client, and waits for a place. A client that does not read stops its own scans.
 //! Keys are in the memory of the task alone.
 
+mod name;
 mod scan;
 pub(crate) mod shared;
 mod unconfirmed;
@@ -19,41 +20,20 @@ use std::{collections::HashMap, sync::Arc};
 
 use cairn_domain::silent_payments::Scanner;
 use cairn_http::Asker;
-use cairn_model::{Height, Network};
-use serde_json::{Value, json};
+use cairn_model::Network;
 use tokio::{sync::mpsc, task::AbortHandle};
 
-pub(crate) use self::scan::not_indexed;
 use self::shared::AllScans;
+pub(crate) use self::{
+    name::{ScanName, ScanRange},
+    scan::not_indexed,
+};
 use crate::{electrum::Electrum, failure::Failure};
 
 /// Most subscriptions of a connection.
 const MAX_OF_CONNECTION: usize = 16;
 /// Lines that wait to be sent to a client. A line has at most 100 transactions, which take 22 KB.
 const WAITING_LINES: usize = 4;
-
-/// The blocks that a client asks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct ScanRange {
-    /// The first block.
-    pub(crate) start: Height,
-    /// The last block; `None`: tip and mempool are followed.
-    pub(crate) end: Option<Height>,
-}
-
-/// The name of a subscription in answers and notifications.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct ScanName {
-    pub(crate) address: String,
-    pub(crate) labels: Vec<u32>,
-    pub(crate) start: Height,
-}
-
-impl ScanName {
-    pub(crate) fn value(&self) -> Value {
-        json!({"address": self.address, "labels": self.labels, "start_height": self.start})
-    }
-}
 
 /// A scan that runs. It ends when this is dropped.
 struct Running {

@@ -12,7 +12,10 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use super::{ScanName, ScanRange, shared::Changes};
+use super::{
+    name::{ScanName, ScanRange},
+    shared::Changes,
+};
 use crate::{
     electrum::Electrum,
     failure::{Failure, Refusal},
