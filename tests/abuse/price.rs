@@ -80,6 +80,7 @@ fn cases() -> Vec<Case> {
     let others = ["/v1/chain/recent-blocks", "/v1/network/summary", "/api/health", "/api/health/full", "/livez"];
     paths.push("/v1/chain/supply-distribution".to_owned());
     paths.push("/v1/onchain".to_owned());
+    paths.push("/v1/silent-payments/tweaks?from_height=0&limit=5000".to_owned());
     let old = [
         "chain/awakenings?since=0&limit=500",
         "chain/dormant-movements?since=0&limit=200",

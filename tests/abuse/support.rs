@@ -114,6 +114,7 @@ fn make() -> World {
     let files = BlockFiles::open(blocks.path(), Network::Regtest).unwrap();
     let survey = files.survey(&|_| {}).unwrap();
     engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
+    engine.set_silent_payments(true);
     engine.follow_up(&NoProgress, true).unwrap();
     engine.take_document(&prices(), 1_900_000_000).unwrap();
     for source in 0..70 {
