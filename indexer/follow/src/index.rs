@@ -203,10 +203,13 @@ impl OpenIndex {
         if self.paused || !self.engine.follow_silent_payments(self.progress.as_ref(), false)? {
             return Ok(());
         }
-        // While they are being made for the first time, blocks make nothing durable for minutes.
-        if self.tweaks_settled.get().elapsed() > TWEAKS_SETTLE {
+        // Readers in other processes see only what is durable. While tweaks are being made for the first time, that
+        // is enough now and then; those of a new block are wanted at once.
+        let span = self.engine.reader().view()?.silent_payments().span()?;
+        let is_at_tip = span.map(|span| (span.height, span.hash)) == self.engine.tip()?;
+        if is_at_tip || self.tweaks_settled.get().elapsed() > TWEAKS_SETTLE {
             self.tweaks_settled.set(Instant::now());
-            self.engine.settle()?;
+            self.settle()?;
         }
         Ok(())
     }

@@ -86,10 +86,7 @@ impl Operation for SilentPaymentTweaks {
             the result with `outputs`. No key leaves the wallet. Page forward with `next_height`, and come back with \
             it for later blocks. A reorganization may replace the newest blocks: begin some blocks below the last page.",
         errors: &[ErrorCode::NotIndexed],
-        tool: Tool::reads(
-            "asked for the tweaks from which a silent payment wallet finds its outputs",
-            "the transactions of an address that is known (wallet_transactions)",
-        ),
+        tool: Tool::UNLISTED,
         ..index_get("silent_payment_tweaks", "/v1/silent-payments/tweaks", "chain")
     };
     type Input = TweaksInput;
