@@ -129,7 +129,7 @@ const PLAIN: [Lane; 3] = [
     Lane { name: "toy-txids", group_len: 3, spread: Spread::Hash { skip: 1 }, merge: Merge::Put, families: SMALL },
     Lane { name: "toy-days", group_len: 5, spread: Spread::Hash { skip: 1 }, merge: Merge::Fold, families: SMALL },
 ];
-pub const PLAINS: [TableInfo; 3] = [table("toy_heights", b'1'), table("toy_txids", b'T'), table("toy_days", b'D')];
+pub const PLAINS: [TableInfo; 3] = [table("toy_heights", b'1'), table("toy_txids", b'I'), table("toy_days", b'D')];
 
 impl Stage for Plain {
     fn info(&self) -> StageInfo {
@@ -144,7 +144,7 @@ impl Stage for Plain {
         let height = block.height.to_be_bytes();
         emit(0, &[&[b'1'][..], &height].concat(), &[block.txs.len() as u8]);
         for (i, tx) in block.txs.iter().enumerate() {
-            emit(1, &[&[b'T'][..], &tx.txid.0, &block.tx_num(i).to_be5()].concat(), &height);
+            emit(1, &[&[b'I'][..], &tx.txid.0, &block.tx_num(i).to_be5()].concat(), &height);
             let day = (block.mono_time / 86_400).to_be_bytes();
             emit(2, &[&[b'D'][..], &day].concat(), &(tx.outputs.len() as u64).to_be_bytes());
         }
