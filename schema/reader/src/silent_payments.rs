@@ -16,8 +16,8 @@ impl SilentPaymentView<'_> {
         Ok(row.filter(|row| self.view.chain().is(height, &row.hash)))
     }
 
-    /// The first block with a row, and the newest one that is still in the chain; `None` if there is none: tweaks are
-    /// not made, or not yet. One row read, and one more for each block of a reorganization.
+    /// The first block with a row, and the newest one that is still in the chain; `None` while no tweaks
+    /// are made. One row read, and one more for each block of a reorganization.
     pub fn span(self) -> Result<Option<TweakHeadRow>, ReadError> {
         let Some(head) = self.stored_head()? else { return Ok(None) };
         let (mut height, mut hash) = (head.height, head.hash);

@@ -238,7 +238,7 @@ impl Scan {
         if self.send.is_closed() { Err(Gone) } else { Ok(()) }
     }
 
-    /// Sends payments; `always`: also if there are none.
+    /// Sends payments; with `always` also an empty list.
     async fn tell(&self, payments: Vec<Payment>, progress: f64, always: bool) -> Result<(), Gone> {
         if payments.is_empty() && !always {
             return Ok(());

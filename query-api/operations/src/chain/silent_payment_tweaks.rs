@@ -69,7 +69,7 @@ columns! { Tweak { height, txid, tweak, largest_sats, outputs } }
 /// The span of blocks with tweaks.
 ///
 /// # Errors
-/// Says how the operator has them made if there are none.
+/// Fails without tweaks, and says how the operator has them made.
 fn span(view: &View<'_>) -> Result<TweakHeadRow, ApiError> {
     view.silent_payments().span()?.ok_or_else(|| {
         let detail = "this server has no tweaks of silent payments; its operator can have the indexer make them \
