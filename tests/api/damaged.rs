@@ -29,6 +29,8 @@ pub fn closed() -> (TempDir, String) {
     let files = BlockFiles::open(blocks.path(), Network::Regtest).unwrap();
     let survey = files.survey(&|_| {}).unwrap();
     engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
+    engine.set_silent_payments(true);
+    engine.follow_silent_payments(&NoProgress, true).unwrap();
     let script = &chain.active()[5].block.txdata[0].output[0].script_pubkey;
     (data, script_hash(script))
 }

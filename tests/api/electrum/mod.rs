@@ -2,6 +2,7 @@
 
 mod hostile;
 mod news;
+mod scans;
 mod scripts;
 mod shapes;
 
@@ -18,6 +19,7 @@ use bitcoin::{
 };
 use cairn_chain::Chain;
 use cairn_electrum::{Listeners, Options};
+use cairn_link::IndexSlot;
 use cairn_model::{BlockHash, CancelToken, Txid};
 use cairn_operations::{ApiConfig, ApiState, BroadcastLimits, NodeAccess, Question, Refused, Unreachable, router_with};
 use serde_json::{Value, json};
@@ -51,10 +53,19 @@ impl Server {
     }
 
     pub async fn with(world: &World, config: ApiConfig, options: Options, node: Option<Arc<dyn NodeAccess>>) -> Server {
+        Server::over(&world.slot, config, options, node).await
+    }
+
+    pub async fn over(
+        slot: &Arc<IndexSlot>,
+        config: ApiConfig,
+        options: Options,
+        node: Option<Arc<dyn NodeAccess>>,
+    ) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), CancelToken::new());
-        let chain = Chain::new(Arc::clone(&world.slot) as Arc<_>, node);
-        let state = ApiState::new(Arc::clone(&world.slot) as Arc<_>, config);
+        let chain = Chain::new(Arc::clone(slot) as Arc<_>, node);
+        let state = ApiState::new(Arc::clone(slot) as Arc<_>, config);
         let router = router_with(state, |api| {
             let listeners = Listeners { plain: Some(listener), tls: None };
             tokio::spawn(cairn_electrum::serve(listeners, api.clone(), chain, options, stop.clone()));

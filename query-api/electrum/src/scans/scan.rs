@@ -80,6 +80,10 @@ pub(super) struct Scan {
     unconfirmed: u64,
     /// Unconfirmed transactions that the client has heard of: they are left out when a block has them.
     told: HashSet<Txid>,
+    /// The part that is done, between 0 and 1.
+    progress: f64,
+    /// The failure that the client has heard of, until a piece succeeds.
+    failed: Option<Failure>,
 }
 
 /// The connection has ended.
@@ -104,6 +108,8 @@ impl Scan {
             before: None,
             unconfirmed: 0,
             told: HashSet::new(),
+            progress: 0.0,
+            failed: None,
         }
     }
 
@@ -192,9 +198,10 @@ impl Scan {
         match read.await {
             Ok(piece) => {
                 (self.next, self.before) = (piece.next, piece.before);
+                self.failed = None;
                 Ok(Some(piece))
             }
-            Err(failure) => self.refused(&failure).await.map(|()| None),
+            Err(failure) => self.refused(failure).await.map(|()| None),
         }
     }
 
@@ -223,7 +230,7 @@ impl Scan {
                     payments.extend(found.into_iter().filter(|of| self.told.insert(of.txid)));
                 }
                 Err(failure) => {
-                    self.refused(&failure).await?;
+                    self.refused(failure).await?;
                     break;
                 }
             }
@@ -231,15 +238,23 @@ impl Scan {
         Ok(payments)
     }
 
-    /// Waits after a refusal: the client's budget, a place, or the index come back.
-    async fn refused(&self, failure: &Failure) -> Result<(), Gone> {
+    /// Waits after a failure. The client's budget, a place, or the index come back; but what does not pass by itself, as
+    /// a damaged row does not, the client hears once.
+    async fn refused(&mut self, failure: Failure) -> Result<(), Gone> {
         tracing::debug!(failure.message, "a scan waits");
+        if failure.code != Failure::BUSY && self.failed.as_ref() != Some(&failure) {
+            let mut params = self.params(&[]);
+            params["error"] = failure.object();
+            self.notify(&params).await?;
+            self.failed = Some(failure);
+        }
         sleep(PAUSE).await;
         if self.send.is_closed() { Err(Gone) } else { Ok(()) }
     }
 
     /// Sends payments; with `always` also an empty list.
-    async fn tell(&self, payments: Vec<Payment>, progress: f64, always: bool) -> Result<(), Gone> {
+    async fn tell(&mut self, payments: Vec<Payment>, progress: f64, always: bool) -> Result<(), Gone> {
+        self.progress = progress;
         if payments.is_empty() && !always {
             return Ok(());
         }
@@ -248,15 +263,20 @@ impl Scan {
             chunks.push(&[]);
         }
         for chunk in chunks {
-            let history: Vec<Value> = chunk.iter().map(Payment::value).collect();
-            let line = json!({
-                "jsonrpc": "2.0",
-                "method": "blockchain.silentpayments.subscribe",
-                "params": {"subscription": self.name.value(), "progress": progress, "history": history},
-            });
-            self.send.send(line.to_string()).await.map_err(|_| Gone)?;
+            self.notify(&self.params(chunk)).await?;
         }
         Ok(())
+    }
+
+    /// The parameters of a notification.
+    fn params(&self, payments: &[Payment]) -> Value {
+        let history: Vec<Value> = payments.iter().map(Payment::value).collect();
+        json!({"subscription": self.name.value(), "progress": self.progress, "history": history})
+    }
+
+    async fn notify(&self, params: &Value) -> Result<(), Gone> {
+        let line = json!({"jsonrpc": "2.0", "method": "blockchain.silentpayments.subscribe", "params": params});
+        self.send.send(line.to_string()).await.map_err(|_| Gone)
     }
 }
 
