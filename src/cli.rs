@@ -106,6 +106,23 @@ pub(crate) enum Command {
     Config(Config),
     /// Prints the OpenAPI document of the API (JSON).
     Openapi,
+    /// Prints the script by which a shell completes commands and flags of cairn.
+    Completions(Completions),
+    /// Writes the manual pages of cairn and of each command.
+    Manual(Manual),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Completions {
+    /// Shell that reads the script.
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Manual {
+    /// Folder for the pages; it is created if it does not exist. Pages of the same names are replaced.
+    #[arg(value_name = "FOLDER")]
+    pub(crate) to: PathBuf,
 }
 
 #[derive(Args, Debug)]

@@ -15,6 +15,7 @@ mod import;
 mod index;
 mod keys;
 mod labels;
+mod manual;
 mod mcp;
 mod operator;
 mod prices;
@@ -81,6 +82,8 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
             out::print(&serving::openapi()?)?;
             Ok(Exit::Done)
         }
+        Command::Completions(args) => manual::completions(args.shell),
+        Command::Manual(args) => manual::manual(&args.to),
     }
 }
 
