@@ -19,6 +19,8 @@ TESTS ?=
 # Which fuzz target to run and for how long, e.g. make fuzz TARGET=blocks SECONDS=600; all of them otherwise.
 TARGET ?=
 SECONDS ?= 60
+# How the package is compiled: release or dist.
+PROFILE ?= release
 # How long the soak takes, e.g. make soak MINUTES=600.
 MINUTES ?= 60
 # Tests that miss something (data, a tool) add their name to this file; the end of the run prints it.
@@ -29,7 +31,7 @@ export CAIRN_SKIPPED_FILE := $(abspath $(SKIPPED))
 CARGO := cargo
 FLAGS := --locked --release
 
-.PHONY: help run test lint deny test-only interop bench fuzz soak setup setup-test
+.PHONY: help run test lint deny test-only interop package bench fuzz soak setup setup-test
 
 help: ## Shows this list.
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1	/p' $(MAKEFILE_LIST)
@@ -58,6 +60,9 @@ test-only: setup-test ## Only the tests (TESTS=substring).
 
 interop: setup-test ## The clients that we did not write.
 	@tests/interop/run.sh
+
+package: setup ## The Debian package, into target/package (PROFILE=dist: smaller, and slower to build).
+	@deploy/debian/build.sh target/package $(PROFILE)
 
 bench: setup-test ## The benches (benches/RESULTS.md keeps results; criterion's lie in target/criterion).
 	$(CARGO) bench --locked --profile release --workspace --bench mempool --bench overhead --bench decode --bench index --bench inputs --bench onchain --bench labels --bench clusters --bench http --bench pages --bench latency --bench streams --bench alerts --bench wallets --bench risk --bench timestamps --bench access --bench export --bench checkpoint --bench silent_payments

@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Debian's own tools look at the package and use it: lintian reads it, a fresh Debian installs it, answers with the
+# commands of deploy/README.md, upgrades it over an older one, removes and purges it.
+#
+# package.sh FOLDER [SUITE]: FOLDER has the package that `make package` built; SUITE (bookworm) is the Debian that
+# mmdebstrap makes. Needs root, as chroot and mount do.
+set -euo pipefail
+
+folder=${1:?usage: $0 FOLDER [SUITE]}
+suite=${2:-bookworm}
+here=$(cd "$(dirname "$0")/../.." && pwd)
+skip() { echo "interop: skipped package: $1" >&2; exit 0; }
+fail() { echo "interop: package: $1" >&2; exit 1; }
+
+for program in mmdebstrap dpkg-deb lintian; do
+    command -v "$program" >/dev/null || skip "no $program (Debian: mmdebstrap, dpkg-dev, lintian)"
+done
+[ "$(id -u)" = 0 ] || skip "not root, and a chroot needs it"
+deb=$(find "$folder" -name 'cairn_*.deb' -printf '%T@ %p\n' 2>/dev/null | sort -rn | head -n 1 | cut -d' ' -f2-)
+[ -f "$deb" ] || fail "no package in $folder; make package builds one"
+
+# Warnings that stay: nothing else is static in Debian, and no bug of Debian's is closed by this.
+lintian --fail-on error --suppress-tags no-changelog,initial-upload-closes-no-bugs,embedded-library "$deb" ||
+    fail "lintian finds errors"
+
+root=$(mktemp -d)
+stop() {
+    [ -z "${server:-}" ] || kill "$server" 2>/dev/null || true
+    [ -z "${server:-}" ] || wait "$server" 2>/dev/null || true
+    umount "$root/proc" 2>/dev/null || true
+    rm -rf --one-file-system "$root"
+}
+trap stop EXIT
+mmdebstrap --quiet --variant=minbase "$suite" "$root" http://deb.debian.org/debian
+mount -t proc proc "$root/proc" || skip "proc cannot be mounted here"
+cp /etc/resolv.conf "$root/etc/resolv.conf"
+# Services do not start in a chroot.
+printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+chmod +x "$root/usr/sbin/policy-rc.d"
+inside() { chroot "$root" env HOME=/root LC_ALL=C DEBIAN_FRONTEND=noninteractive "$@"; }
+
+# The version before: the same files with a lower version, and one line of its settings changed by the operator.
+mkdir "$root/old" "$root/new"
+dpkg-deb --raw-extract "$deb" "$root/old/tree"
+version=$(dpkg-deb --field "$deb" Version)
+sed -i 's/^Version: .*/Version: 0.0.1-1/' "$root/old/tree/DEBIAN/control"
+dpkg-deb --root-owner-group --build "$root/old/tree" "$root/old/cairn_0.0.1-1.deb" >/dev/null
+rm -r "$root/old/tree"
+cp "$deb" "$root/new/"
+
+# From a fresh machine to the first answer, by the commands of the guide.
+begun=$(date +%s)
+inside apt-get -qq update
+commands=$(awk '/^## From the Debian package/ { found = 1 } found && /^```$/ { exit } found && shown { print }
+    found && /^```sh$/ { shown = 1 }' "$here/deploy/README.md")
+grep -q 'apt-get install' <<<"$commands" || fail "deploy/README.md has no commands of the package"
+grep -q 'cairn demo' <<<"$commands" || fail "deploy/README.md does not start the demo"
+install=$(grep 'apt-get install' <<<"$commands" | sed 's/ *#.*//')
+demo=$(grep '^cairn demo' <<<"$commands" | sed 's/ *[&#].*//')
+ask=$(grep '^curl' <<<"$commands" | sed 's/ *#.*//; s/^curl/curl -fsS/')
+inside sh -c "cd /new && $install -y -qq" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "apt-get does not install it"; }
+inside sh -c "exec $demo" >"$root/demo" 2>&1 &
+server=$!
+for attempt in $(seq 1 120); do
+    if answer=$(bash -c "$ask" 2>/dev/null); then break; fi
+    if ! kill -0 "$server" 2>/dev/null || [ "$attempt" = 120 ]; then cat "$root/demo" >&2; fail "the demo does not answer"; fi
+    sleep 1
+done
+taken=$(($(date +%s) - begun))
+grep -q '"tip"' <<<"$answer" || fail "the first answer is: $answer"
+[ "$taken" -lt 300 ] || fail "the first answer took $taken s"
+kill "$server"
+wait "$server" || true
+server=
+
+[ "$(inside cairn --version | cut -d' ' -f2)" = "${version%-*}" ] || fail "another version than $version runs"
+inside getent passwd cairn | grep -q ':/var/lib/cairn:/usr/sbin/nologin$' || fail "the user cairn is not there"
+[ "$(stat -c %a "$root/var/lib/cairn")" = 750 ] || fail "/var/lib/cairn is open to others"
+for path in usr/lib/systemd/system/cairn.service usr/share/man/man1/cairn.1.gz usr/share/man/man1/cairn-run.1.gz \
+    usr/share/bash-completion/completions/cairn usr/share/zsh/vendor-completions/_cairn etc/cairn/cairn.toml; do
+    [ -s "$root/$path" ] || fail "/$path is missing"
+done
+! grep -rq /usr/local/bin "$root"/usr/lib/systemd/system/cairn* || fail "a unit names /usr/local/bin"
+bash -n "$root/usr/share/bash-completion/completions/cairn" || fail "bash does not read the completions"
+# The packaged settings are read, and the first thing that they lack is said.
+inside sh -c 'cd / && CAIRN_CONFIG=/etc/cairn/cairn.toml cairn config' | grep -q '/var/lib/cairn' ||
+    fail "the packaged settings are not read"
+
+# Purge keeps what exists once, and says so.
+inside apt-get -qq purge -y cairn >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "it is not purged"; }
+grep -q '/var/lib/cairn stays' "$root/log" || fail "purge does not say that the data stay"
+[ -d "$root/var/lib/cairn" ] || fail "purge took the data"
+if [ -e "$root/etc/cairn/cairn.toml" ] || [ -e "$root/usr/bin/cairn" ]; then fail "purge left settings or program"; fi
+
+# An upgrade keeps what the operator changed, and the data.
+inside sh -c 'apt-get -qq install -y /old/cairn_0.0.1-1.deb' >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "no old one"; }
+sed -i 's/^network = .*/network = "signet"/' "$root/etc/cairn/cairn.toml"
+echo kept >"$root/var/lib/cairn/kept"
+inside sh -c "cd /new && $install -y -qq" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "it does not upgrade"; }
+inside dpkg -s cairn | grep -qxF "Version: $version" || fail "the upgrade is not $version"
+grep -q '^network = "signet"' "$root/etc/cairn/cairn.toml" || fail "the upgrade took the operator's settings"
+inside apt-get -qq remove -y cairn >"$root/log" 2>&1
+[ -e "$root/etc/cairn/cairn.toml" ] || fail "removal took the settings"
+[ "$(cat "$root/var/lib/cairn/kept")" = kept ] || fail "removal took the data"
+
+echo "interop: package $(basename "$deb"), $(du -h "$deb" | cut -f1): first answer on a fresh Debian $suite after $taken s;" \
+    "installed, purged, upgraded, removed"
