@@ -24,8 +24,8 @@ pub(crate) use self::{
     snapshot::*,
 };
 use crate::config::{
-    All, Anchoring, ApiKey, AuditLimit, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory,
-    Node, Optional, Prices, ReadCache, Scrub, Starters, StateDb, whole,
+    AdminListener, All, Anchoring, ApiKey, AuditLimit, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging,
+    MempoolMemory, Node, Optional, Prices, ReadCache, Scrub, Starters, StateDb, whole,
 };
 
 /// An event-sourced Bitcoin chain indexer with a read-only query API.
@@ -106,6 +106,9 @@ pub(crate) enum Command {
     Config(Config),
     /// Prints the OpenAPI document of the API (JSON).
     Openapi,
+    /// Asks the server that runs with these settings whether it can answer requests: for health checks of containers
+    /// and service managers. Needs --admin-listen.
+    Ready(AdminListener),
     /// Prints the script by which a shell completes commands and flags of cairn.
     Completions(Completions),
     /// Writes the manual pages of cairn and of each command.

@@ -65,7 +65,7 @@ impl Server {
     /// Fails if the address is in use or not permitted.
     pub(crate) fn bind(http: &Http, examples: Examples, node: Option<Arc<dyn NodeAccess>>) -> Result<Self, Failure> {
         let listener = listen(http.listen, "--listen")?;
-        let admin = http.admin_listen.map(|address| listen(address, "--admin-listen")).transpose()?;
+        let admin = http.admin.admin_listen.map(|address| listen(address, "--admin-listen")).transpose()?;
         let others = OtherListeners::bind(&http.protocols)?;
         let local = listener.local_addr()?;
         let base_url = match &http.base_url {

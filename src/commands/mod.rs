@@ -19,6 +19,7 @@ mod manual;
 mod mcp;
 mod operator;
 mod prices;
+mod ready;
 mod repair;
 mod reports;
 mod sanctions;
@@ -82,6 +83,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
             out::print(&serving::openapi()?)?;
             Ok(Exit::Done)
         }
+        Command::Ready(args) => ready::ready(&args),
         Command::Completions(args) => manual::completions(args.shell),
         Command::Manual(args) => manual::manual(&args.to),
     }

@@ -222,12 +222,19 @@ pub(crate) struct Http {
     pub(crate) protocols: Protocols,
     #[command(flatten)]
     pub(crate) limits: ClientLimits,
-    /// Address and port of the admin listener: /metrics (Prometheus), /livez and /readyz. Default: no admin listener.
-    #[arg(long, env = "CAIRN_ADMIN_LISTEN", value_name = "ADDR:PORT", value_parser = listener::address)]
-    pub(crate) admin_listen: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) admin: AdminListener,
     /// Logs requests that take at least this many milliseconds. 0: logs none.
     #[arg(long, env = "CAIRN_SLOW_REQUEST_MS", value_name = "MS", default_value = "1000", value_parser = whole::<u32>(0..=u32::MAX.into()))]
     pub(crate) slow_request_ms: u32,
+}
+
+/// The listener for whoever watches the server.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AdminListener {
+    /// Address and port of the admin listener: /metrics (Prometheus), /livez and /readyz. Default: no admin listener.
+    #[arg(long, env = "CAIRN_ADMIN_LISTEN", value_name = "ADDR:PORT", value_parser = listener::address)]
+    pub(crate) admin_listen: Option<SocketAddr>,
 }
 
 /// The demo's folder. It is a separate setting, so that a demo never writes into the index of CAIRN_DATADIR.

@@ -23,6 +23,7 @@ mod keys;
 mod labels;
 mod ledger;
 mod memory;
+mod packaged;
 mod pages;
 mod questions;
 mod readme;

@@ -67,7 +67,7 @@ for attempt in $(seq 1 120); do
     sleep 1
 done
 taken=$(($(date +%s) - begun))
-grep -q '"tip"' <<<"$answer" || fail "the first answer is: $answer"
+grep -q '"height"' <<<"$answer" || fail "the first answer is: $answer"
 [ "$taken" -lt 300 ] || fail "the first answer took $taken s"
 kill "$server"
 wait "$server" || true
