@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Programs that we did not write build the image of deploy/Containerfile and run it as an operator would: buildah,
+# podman with a read-only root and without capabilities; docker-compose reads deploy/compose.
+#
+# container.sh FOLDER: FOLDER has the package that `make package` built. The registry of images is not asked: the base
+# is a Debian that mmdebstrap makes. Needs root.
+set -euo pipefail
+
+folder=${1:?usage: $0 FOLDER}
+here=$(cd "$(dirname "$0")/../.." && pwd)
+listen=127.0.0.1:18361
+skip() { echo "interop: skipped container: $1" >&2; exit 0; }
+fail() { echo "interop: container: $1" >&2; exit 1; }
+
+for program in mmdebstrap buildah podman docker-compose; do
+    command -v "$program" >/dev/null || skip "no $program (Debian: mmdebstrap, buildah, podman, docker-compose)"
+done
+[ "$(id -u)" = 0 ] || skip "not root, and images are made by root here"
+
+# Its parser accepts the file, and refuses one with a mistake.
+compose() { POSTGRES_PASSWORD=x docker-compose --file "$1" config; }
+compose "$here/deploy/compose/compose.yaml" >/dev/null || fail "docker-compose refuses compose.yaml"
+work=$(mktemp -d)
+name=cairn-interop-$$
+stop() {
+    podman rm --force --time 0 "$name" >/dev/null 2>&1 || true
+    podman volume rm --force "$name" >/dev/null 2>&1 || true
+    podman rmi --force "localhost/$name" "localhost/$name-base" >/dev/null 2>&1 || true
+    rm -rf "$work"
+}
+trap stop EXIT
+sed 's/restart: unless-stopped/restarts: unless-stopped/' "$here/deploy/compose/compose.yaml" >"$work/compose.yaml"
+! compose "$work/compose.yaml" >/dev/null 2>&1 || fail "docker-compose accepts a key that does not exist"
+
+# Only the package is in the context.
+mkdir -p "$work/context/target/package" "$work/context/deploy"
+cp "$folder"/cairn_*.deb "$work/context/target/package/"
+cp "$here/deploy/Containerfile" "$work/context/deploy/"
+mmdebstrap --quiet --variant=minbase bookworm "$work/base.tar" http://deb.debian.org/debian
+podman import --quiet "$work/base.tar" "localhost/$name-base" >/dev/null
+rm "$work/base.tar"
+buildah build --quiet --format docker --isolation chroot --build-arg "DEBIAN=localhost/$name-base" \
+    --tag "localhost/$name" --file "$work/context/deploy/Containerfile" "$work/context" >"$work/log" 2>&1 ||
+    { cat "$work/log" >&2; fail "buildah does not build it"; }
+size=$(podman image inspect --format '{{.Size}}' "localhost/$name")
+
+start() { # start WORDS…: the container, as deploy/compose has it.
+    podman run --detach --quiet --name "$name" --read-only --cap-drop all --security-opt no-new-privileges \
+        --network host --volume "$name:/data" --env "CAIRN_LISTEN=$listen" --env CAIRN_ADMIN_LISTEN=127.0.0.1:18362 \
+        "localhost/$name" "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; skip "podman runs no container here"; }
+}
+answers() {
+    local attempt
+    for attempt in $(seq 1 120); do
+        if curl -fsS "http://$listen/v1/network/summary" -o "$work/answer" 2>/dev/null; then return; fi
+        if [ "$(podman inspect --format '{{.State.Running}}' "$name")" != true ] || [ "$attempt" = 120 ]; then
+            podman logs "$name" >&2
+            fail "the container does not answer"
+        fi
+        sleep 1
+    done
+}
+
+begun=$(date +%s)
+start demo --still
+answers
+taken=$(($(date +%s) - begun))
+grep -q '"height"' "$work/answer" || fail "the first answer is $(cat "$work/answer")"
+podman exec "$name" /usr/bin/cairn ready | grep -qx ok || fail "the health check fails"
+[ "$(podman healthcheck run "$name" >/dev/null 2>&1; echo $?)" = 0 ] || fail "podman's health check fails"
+! podman exec "$name" /bin/sh -c true 2>/dev/null || fail "the image has a shell"
+pid=$(podman inspect --format '{{.State.Pid}}' "$name")
+[ "$(awk '/^Uid:/ { print $2 }' "/proc/$pid/status")" = 8332 ] || fail "it does not run as user 8332"
+grep -q '^CapEff:[[:space:]]*0*$' "/proc/$pid/status" || fail "it has capabilities"
+# SIGTERM ends it by itself, and the volume keeps the index.
+begun_stop=$(date +%s)
+podman stop --time 30 "$name" >/dev/null
+[ $(($(date +%s) - begun_stop)) -lt 15 ] || fail "it does not stop"
+[ "$(podman inspect --format '{{.State.ExitCode}}' "$name")" = 143 ] || fail "it was killed"
+podman rm "$name" >/dev/null
+start demo --still
+answers
+podman logs "$name" 2>&1 | grep -q 'generat' && fail "the second start made the chain again"
+
+echo "interop: container of $((size >> 20)) MiB: first answer after $taken s; user 8332, no capability, no shell, read-only root"
