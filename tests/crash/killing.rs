@@ -130,13 +130,18 @@ impl Tally {
         *self.hits.entry(place.to_string()).or_default() += 1;
     }
 
+    /// Number of all kills.
+    pub fn sum(&self) -> usize {
+        self.hits.values().sum()
+    }
+
     pub fn has(&self, place: impl Display) -> bool {
         self.hits.contains_key(&place.to_string())
     }
 
     /// Prints the counts, past the harness, which shows nothing of a test that passes.
     pub fn print(&self) {
-        let (kills, seconds): (usize, f64) = (self.hits.values().sum(), self.started.elapsed().as_secs_f64());
+        let (kills, seconds): (usize, f64) = (self.sum(), self.started.elapsed().as_secs_f64());
         let places: Vec<String> = self.hits.iter().map(|(place, count)| format!("{place} {count}")).collect();
         let _ = writeln!(std::io::stderr(), "crash, {}: {kills} in {seconds:.1} s ({})", self.name, places.join(", "));
     }

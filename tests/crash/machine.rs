@@ -23,7 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 pub struct Line(pub Vec<String>);
 
 impl Line {
-    fn of(words: &str) -> Self {
+    /// The words.
+    pub fn of(words: &str) -> Self {
         Line(words.split_whitespace().map(str::to_owned).collect())
     }
 
@@ -165,6 +166,12 @@ impl Machine {
         Machine { dir: cairn_testkit::temp_dir(), story: RefCell::new(vec![title.to_string()]) }
     }
 
+    /// One whose folder is in this one.
+    pub fn within(folder: &Path, title: impl fmt::Display) -> Self {
+        let dir = tempfile::tempdir_in(folder).unwrap();
+        Machine { dir, story: RefCell::new(vec![title.to_string()]) }
+    }
+
     /// One with a copy of another's index.
     pub fn copy_of(other: &Machine, title: impl fmt::Display) -> Self {
         let machine = Machine::new(title);
@@ -182,7 +189,8 @@ impl Machine {
         self.story.borrow().join("\n  ")
     }
 
-    fn tell(&self, what: impl fmt::Display) {
+    /// Adds to the story.
+    pub fn tell(&self, what: impl fmt::Display) {
         self.story.borrow_mut().push(what.to_string());
     }
 
@@ -243,6 +251,12 @@ impl Machine {
     /// If it fails by itself.
     #[track_caller]
     pub fn kill(&self, line: &Line, moment: Moment) -> End {
+        self.kill_after(line, moment, || {})
+    }
+
+    /// As [`Machine::kill`], with something that happens right before the kill.
+    #[track_caller]
+    pub fn kill_after(&self, line: &Line, moment: Moment, before: impl FnOnce()) -> End {
         let (mut process, started) = (self.start(line), Instant::now());
         let mut watch = Watch::new(self, line);
         let mut due = match moment {
@@ -266,6 +280,7 @@ impl Machine {
             assert!(started.elapsed() < PATIENCE, "{}\n{line} does not end", self.story());
             thread::sleep(GLANCE.min(due.map_or(GLANCE, |due| due.saturating_sub(started.elapsed()))));
         }
+        before();
         let (at, killed) = (started.elapsed(), process.kill());
         let phase = watch.look();
         self.tell(format!("{line}: killed ({killed}) {moment:?}, {at:?} after its start, in {phase}"));
