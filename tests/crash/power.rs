@@ -177,6 +177,6 @@ fn import(folder: &Path, n: usize) -> Line {
     let file = folder.join(format!("{n}.csv"));
     let (month, day) = (1 + n / 28, 1 + n % 28);
     fs::write(&file, format!("date,close\n2020-{month:02}-{day:02},{}\n", 7_000 + n)).unwrap();
-    let words = "prices import --datadir data --licence cc0-1.0 --pair BTC/USD --source one";
+    let words = "prices import --datadir data --licence cc0-1.0 --pair BTC/USD --interval day --source one";
     Line::of(&format!("{words} {}", file.display()))
 }
