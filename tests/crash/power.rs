@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Losses of power in each test; ten times as many in long tests.
-const LOSSES: usize = if cfg!(debug_assertions) { 4 } else { 10 };
+const LOSSES: usize = 10;
 
 fn losses() -> usize {
     if long() { LOSSES * 10 } else { LOSSES }
@@ -31,12 +31,9 @@ fn on_disk(start: Option<&Machine>, title: String) -> Option<(LossyDisk, Machine
     Some((disk, machine))
 }
 
-macro_rules! disk_or_skip {
-    ($start:expr, $title:expr) => {
-        match on_disk($start, $title) {
-            Some(both) => both,
-            None => cairn_testkit::skip!("a disk that loses power takes root, /dev/fuse, losetup and mkfs.ext4"),
-        }
+macro_rules! skip_disk {
+    () => {
+        cairn_testkit::skip!("a disk that loses power takes root, /dev/fuse, losetup and mkfs.ext4")
     };
 }
 
@@ -57,18 +54,39 @@ fn time_of(start: Option<&Machine>, line: &Line) -> Option<Timeline> {
     Some(machine.timed(line))
 }
 
+/// The disk does what it is for.
+#[test]
+fn the_disk_loses_what_was_not_flushed() {
+    let Some(mut disk) = LossyDisk::mount() else { skip_disk!() };
+    let (synced, other) = (disk.path().join("synced"), disk.path().join("other"));
+    fs::write(&synced, "1").unwrap();
+    disk.sync();
+    fs::write(&other, "2").unwrap();
+    fs::write(&synced, "3").unwrap();
+    disk.cut(&mut choices(1));
+    disk.restart();
+    assert!(matches!(fs::read_to_string(&synced).unwrap().as_str(), "1" | ""));
+    assert!(!other.exists());
+    // Once more, with what a program does that wants it kept.
+    let file = fs::File::create(&other).unwrap();
+    file.sync_all().unwrap();
+    drop(file);
+    fs::File::open(disk.path()).unwrap().sync_all().unwrap();
+    disk.cut(&mut choices(2));
+    disk.restart();
+    assert!(other.exists());
+}
+
 #[test]
 fn while_an_index_is_made() {
     let (world, mut tally) = (World::shared(), Tally::new("power, bulk"));
     let line = Line::index(&world.before(), None);
     let (_, sums) = index_of(&line);
-    let Some(time) = time_of(None, &line) else {
-        cairn_testkit::skip!("a disk that loses power takes root, /dev/fuse, losetup and mkfs.ext4");
-    };
+    let Some(time) = time_of(None, &line) else { skip_disk!() };
     let mut seed = 130_000;
     while tally.sum() < losses() {
         seed += 1;
-        let (mut disk, machine) = disk_or_skip!(None, format!("seed {seed}"));
+        let Some((mut disk, machine)) = on_disk(None, format!("seed {seed}")) else { skip_disk!() };
         let mut rng = choices(seed);
         for _ in 0..3 {
             let end = cut(&machine, &mut disk, &line, moment(&mut rng, &time, None), &mut rng);
@@ -96,13 +114,11 @@ fn while_blocks_are_added() {
     ] {
         let (end, sums) = index_of(&line);
         let (first, last) = (start.height(), end.height());
-        let Some(mut time) = time_of(Some(&start), &line) else {
-            cairn_testkit::skip!("a disk that loses power takes root, /dev/fuse, losetup and mkfs.ext4");
-        };
+        let Some(mut time) = time_of(Some(&start), &line) else { skip_disk!() };
         let (mut seed, enough) = (140_000 + u64::from(first), tally.sum() + losses());
         while tally.sum() < enough {
             seed += 1;
-            let (mut disk, machine) = disk_or_skip!(Some(&start), format!("seed {seed}"));
+            let Some((mut disk, machine)) = on_disk(Some(&start), format!("seed {seed}")) else { skip_disk!() };
             let mut rng = choices(seed);
             for _ in 0..3 {
                 let end = cut(&machine, &mut disk, &line, moment(&mut rng, &time, None), &mut rng);
@@ -132,7 +148,7 @@ fn after_each_block() {
     let from = 150;
     let to = from + u32::try_from(losses()).unwrap();
     let (start, _) = index_of(&Line::index(&world.before(), Some(from)));
-    let (mut disk, machine) = disk_or_skip!(Some(&start), "after each block".to_owned());
+    let Some((mut disk, machine)) = on_disk(Some(&start), "after each block".to_owned()) else { skip_disk!() };
     let mut rng = choices(150_000);
     for height in from + 1..=to {
         machine.ok(&Line::index(&world.before(), Some(height)));
@@ -151,7 +167,7 @@ fn after_each_block() {
 fn after_each_word_of_the_operator() {
     let (world, mut tally) = (World::shared(), Tally::new("power, after a word"));
     let (start, _) = index_of(&Line::index(&world.before(), Some(150)));
-    let (mut disk, machine) = disk_or_skip!(Some(&start), "keys and prices".to_owned());
+    let Some((mut disk, machine)) = on_disk(Some(&start), "keys and prices".to_owned()) else { skip_disk!() };
     let mut rng = choices(160_000);
     let prices = cairn_testkit::temp_dir();
     for n in 0..losses() {
