@@ -19,6 +19,9 @@ if [ "$("$tools/bin/cargo-deb" --version 2>/dev/null)" != "$version" ]; then
 fi
 command -v dpkg-shlibdeps >/dev/null || { echo "package: dpkg-dev is missing (Debian: dpkg-dev)" >&2; exit 1; }
 
+# `cairn --version` says which commit it is.
+CAIRN_COMMIT=${CAIRN_COMMIT:-$(git describe --always --dirty 2>/dev/null || true)}
+export CAIRN_COMMIT
 cargo build --locked --profile "$profile" --bin cairn
 cairn="${CARGO_TARGET_DIR:-target}/$profile/cairn"
 

@@ -63,6 +63,21 @@ fn each_command_has_a_manual_page() {
 }
 
 #[test]
+fn the_version_says_what_an_upgrade_asks() {
+    let world = World::empty(CAIRN);
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(world.stdout("-V"), format!("cairn {version}\n"));
+    let long = world.stdout("--version");
+    let lines: Vec<&str> = long.lines().collect();
+    assert_eq!(lines[0], format!("cairn {version}"));
+    for (line, start) in lines[1..].iter().zip(["commit: ", "index: format ", "service state: schema ", "built for: "])
+    {
+        assert!(line.starts_with(start), "{long}");
+    }
+    assert_eq!(lines.len(), 5, "{long}");
+}
+
+#[test]
 fn health_checks_ask_the_server_that_runs() {
     let world = World::small(CAIRN, 5);
     fails(world.run("ready"), 2, &["--admin-listen is missing", "--admin-listen 127.0.0.1:9090"]);

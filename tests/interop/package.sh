@@ -73,7 +73,7 @@ kill "$server"
 wait "$server" || true
 server=
 
-[ "$(inside cairn --version | cut -d' ' -f2)" = "${version%-*}" ] || fail "another version than $version runs"
+[ "$(inside cairn -V | cut -d' ' -f2)" = "${version%-*}" ] || fail "another version than $version runs"
 inside getent passwd cairn | grep -q ':/var/lib/cairn:/usr/sbin/nologin$' || fail "the user cairn is not there"
 [ "$(stat -c %a "$root/var/lib/cairn")" = 750 ] || fail "/var/lib/cairn is open to others"
 for path in usr/lib/systemd/system/cairn.service usr/share/man/man1/cairn.1.gz usr/share/man/man1/cairn-run.1.gz \

@@ -63,6 +63,7 @@ pub use feedback::{
     TicketState,
 };
 pub use keys::{Key, KeyState, NewKey, Revocation, Verdict};
+pub use migrations::newest as newest_schema;
 pub use payments::{Allotted, IndexUse, PaymentCounter, PaymentSkip};
 pub use replies::Replying;
 pub use report::{NewReport, PublishingBlock, Reply, Report, Visibility};

@@ -142,7 +142,9 @@ pub(crate) const TABLES: &[(&str, &str)] = &[
     ),
 ];
 
-pub(crate) fn newest() -> u32 {
+/// The newest version of the schema, which this program makes. It upgrades earlier ones.
+#[must_use]
+pub fn newest() -> u32 {
     MIGRATIONS.last().map_or(0, |step| step.version)
 }
 
