@@ -30,7 +30,8 @@ use crate::config::{
 
 /// An event-sourced Bitcoin chain indexer with a read-only query API.
 #[derive(Parser, Debug)]
-#[command(name = "cairn", version, long_version = crate::version::long(), arg_required_else_help = true, max_term_width = 110)]
+#[command(name = "cairn", version, long_version = crate::version::long())]
+#[command(arg_required_else_help = true, max_term_width = 110)]
 pub(crate) struct Cli {
     /// Reads settings from this file instead of ./cairn.toml.
     #[arg(long, global = true, env = "CAIRN_CONFIG", value_name = "FILE")]

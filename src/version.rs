@@ -13,7 +13,8 @@ pub(crate) fn long() -> String {
         COMMIT.filter(|commit| !commit.is_empty()).unwrap_or("unknown (CAIRN_COMMIT was not set at build time)");
     let checks = if cfg!(debug_assertions) { ", with debug assertions" } else { "" };
     format!(
-        "{}\ncommit: {commit}\nindex: format {}, journal {}\nservice state: schema {}\nbuilt for: {OS} on {ARCH}{checks}",
+        "{}\ncommit: {commit}\nindex: format {}, journal {}\nservice state: schema {}\n\
+         built for: {OS} on {ARCH}{checks}",
         env!("CARGO_PKG_VERSION"),
         FORMAT.0,
         CHAIN.version,

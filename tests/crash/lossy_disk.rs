@@ -1,7 +1,7 @@
 //! A disk that may lose power: what was written after its last flush is gone then, or there in part, in any order.
 //!
-//! A file system in user space (FUSE) has one file, a loop device makes a disk of that file, and ext4 is on the disk. The
-//! file keeps what is written in memory until the kernel flushes the disk, as the cache of a real disk does.
+//! A file system in user space (FUSE) has one file, a loop device makes a disk of that file, and ext4 is on the disk.
+//! The file keeps what is written in memory until the kernel flushes the disk, as the cache of a real disk does.
 
 use std::{
     collections::HashMap,
