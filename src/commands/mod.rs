@@ -18,6 +18,7 @@ mod labels;
 mod manual;
 mod mcp;
 mod operator;
+mod plan;
 mod prices;
 mod ready;
 mod repair;
@@ -46,6 +47,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
     }
     match command {
         Command::Demo(args) => demo::demo(&args, context),
+        Command::Plan(args) => plan::plan(&args),
         Command::Index(args) => index::index(&args, context),
         Command::Serve(args) => serve::serve(&args),
         Command::Run(args) => serve::run(&args, context),

@@ -25,6 +25,7 @@ mod ledger;
 mod memory;
 mod packaged;
 mod pages;
+mod plan;
 mod questions;
 mod readme;
 mod recommended;
