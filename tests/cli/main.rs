@@ -39,6 +39,7 @@ mod state;
 mod stdio;
 mod stopping;
 mod waiting;
+mod watched;
 
 use cairn_support::Program;
 
