@@ -3,8 +3,12 @@
 use std::{future::Future, time::Duration};
 
 use cairn_clock::now_secs;
+use cairn_metrics::{
+    CHECKOUTS_OPEN, MetricSpec, PASSES_REVERTED, PASSES_SOLD, PASSES_SOLD_SATS, PAYMENT_ADDRESSES, REPORTS_WAITING,
+    SALES_WAITING,
+};
 use cairn_state::{State, StateError};
-use prometheus::{IntGauge, IntGaugeVec, Opts, Registry};
+use prometheus::{IntGauge, Registry};
 use tokio::time::{sleep, timeout};
 
 /// Interval of counts. Alerts on these numbers are a matter of minutes.
@@ -13,56 +17,21 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Shown while the database cannot be read.
 const UNKNOWN: i64 = -1;
 
-/// A metric without a label.
-struct One {
-    name: &'static str,
-    help: &'static str,
-}
-
-/// A metric with a label that has these values.
+/// A metric with the values of its label, in the order of their counts.
 struct By {
-    name: &'static str,
-    help: &'static str,
-    label: &'static str,
+    spec: &'static MetricSpec,
     values: &'static [&'static str],
 }
 
-const REPORTS: By = By {
-    name: "cairn_reports_waiting",
-    help: "Community reports that wait for their payment or for the operator's decision; -1 if unknown.",
-    label: "waits_for",
-    values: &["payment", "operator"],
-};
-const ADDRESSES: One =
-    One { name: "cairn_payment_addresses", help: "Payment addresses that were given out; -1 if unknown." };
-const SALES: By = By {
-    name: "cairn_sales_waiting",
-    help: "Sales that are not done: challenges that wait for a payment, x402 payments that wait until their outcome is \
-        known, settled x402 payments that wait until their client fetches the answer; -1 if unknown.",
-    label: "waits_for",
-    values: &["payment", "outcome", "client"],
-};
-const PASSES: By = By {
-    name: "cairn_passes_sold",
-    help: "Passes that were sold in the last 400 days and whose payment stands; -1 if unknown.",
-    label: "method",
-    values: &["lightning", "onchain"],
-};
-const PASSES_SATS: By = By {
-    name: "cairn_passes_sold_sats",
-    help: "Sum of the prices of these passes in satoshis; -1 if unknown.",
-    label: "method",
-    values: &["lightning", "onchain"],
-};
-const CHECKOUTS: One = One { name: "cairn_checkouts_open", help: "Checkouts that can be paid; -1 if unknown." };
-const REVERTED: One = One {
-    name: "cairn_passes_reverted",
-    help: "Passes that are suspended because the chain lacks their payment; -1 if unknown.",
-};
+const REPORTS: By = By { spec: &REPORTS_WAITING, values: &["payment", "operator"] };
+const SALES: By = By { spec: &SALES_WAITING, values: &["payment", "outcome", "client"] };
+const PASSES: By = By { spec: &PASSES_SOLD, values: &["lightning", "onchain"] };
+const PASSES_SATS: By = By { spec: &PASSES_SOLD_SATS, values: &["lightning", "onchain"] };
 
 /// Counts community reports and payment addresses.
 pub(crate) fn count_reports(registry: &Registry, state: State) {
-    let counted = Counted::default().by(registry, &REPORTS).and_then(|counted| counted.one(registry, &ADDRESSES));
+    let counted =
+        Counted::default().by(registry, &REPORTS).and_then(|counted| counted.one(registry, &PAYMENT_ADDRESSES));
     start(counted, state, |state| async move {
         let counts = state.report_counts(now_secs()).await?;
         Ok(vec![counts.unpaid, counts.held, counts.addresses])
@@ -78,8 +47,8 @@ pub(crate) fn count_sales(registry: &Registry, state: State) {
 
 pub(crate) fn count_passes(registry: &Registry, state: State) {
     let counted = Counted::default().by(registry, &PASSES).and_then(|counted| counted.by(registry, &PASSES_SATS));
-    let counted = counted.and_then(|counted| counted.one(registry, &CHECKOUTS));
-    let counted = counted.and_then(|counted| counted.one(registry, &REVERTED));
+    let counted = counted.and_then(|counted| counted.one(registry, &CHECKOUTS_OPEN));
+    let counted = counted.and_then(|counted| counted.one(registry, &PASSES_REVERTED));
     start(counted, state, |state| async move {
         let counts = state.pass_counts(now_secs()).await?;
         Ok(vec![
@@ -111,18 +80,15 @@ struct Counted(Vec<IntGauge>);
 
 impl Counted {
     /// Adds a metric without a label.
-    fn one(mut self, registry: &Registry, metric: &One) -> prometheus::Result<Self> {
-        let gauge = IntGauge::with_opts(Opts::new(metric.name, metric.help))?;
-        registry.register(Box::new(gauge.clone()))?;
-        self.0.push(gauge);
+    fn one(mut self, registry: &Registry, metric: &MetricSpec) -> prometheus::Result<Self> {
+        self.0.push(metric.gauge(registry)?);
         self.show(None);
         Ok(self)
     }
 
     /// Adds a metric with a label.
     fn by(mut self, registry: &Registry, metric: &By) -> prometheus::Result<Self> {
-        let gauges = IntGaugeVec::new(Opts::new(metric.name, metric.help), &[metric.label])?;
-        registry.register(Box::new(gauges.clone()))?;
+        let gauges = metric.spec.gauges(registry)?;
         self.0.extend(metric.values.iter().map(|value| gauges.with_label_values(&[value])));
         self.show(None);
         Ok(self)
@@ -199,7 +165,7 @@ mod tests {
     #[test]
     fn counts_are_shown_in_their_order() {
         let registry = Registry::new();
-        let counted = Counted::default().by(&registry, &SALES).unwrap().one(&registry, &ADDRESSES).unwrap();
+        let counted = Counted::default().by(&registry, &SALES).unwrap().one(&registry, &PAYMENT_ADDRESSES).unwrap();
         counted.show(Some(&[3, 2, 1, 9]));
         let text = TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
         for line in ["\"payment\"} 3\n", "\"outcome\"} 2\n", "\"client\"} 1\n", "cairn_payment_addresses 9\n"] {

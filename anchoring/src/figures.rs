@@ -1,7 +1,13 @@
 //! Metrics of the anchorer.
 
+use cairn_metrics::{
+    ANCHOR_TRANSACTIONS, ANCHORER, ANCHORS_LEFT, FAILING_ROUNDS, FEES_OF_DAY, HASHES_WAITING, OLDEST_UNANCHORED,
+    OPEN_BATCHES, STUCK_BATCHES, WALLET, WALLET_FRAGMENTED,
+};
 use cairn_state::WalletState;
-use prometheus::{IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
+use prometheus::{IntCounterVec, IntGauge, IntGaugeVec, Registry};
+
+use crate::decide::Reason;
 
 /// Metrics of the anchorer.
 #[derive(Clone, Debug)]
@@ -25,37 +31,22 @@ impl Figures {
     /// # Errors
     /// Fails if the registry already has metrics with these names.
     pub fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let gauge = |name: &str, help: &str| {
-            let gauge = IntGauge::with_opts(Opts::new(format!("cairn_timestamps_{name}"), help))?;
-            registry.register(Box::new(gauge.clone()))?;
-            Ok::<_, prometheus::Error>(gauge)
-        };
-        let wallet = Opts::new("cairn_timestamps_wallet", "1 for the state that the wallet has, 0 for the others.");
-        let wallet = IntGaugeVec::new(wallet, &["state"])?;
-        registry.register(Box::new(wallet.clone()))?;
-        let transactions = Opts::new("cairn_timestamps_transactions_total", "Signed transactions, by their reason.");
-        let transactions = IntCounterVec::new(transactions, &["reason"])?;
-        registry.register(Box::new(transactions.clone()))?;
+        let transactions = ANCHOR_TRANSACTIONS.counters(registry)?;
+        // Shown from the start: an increase from nothing to 1 would not be seen as one.
+        for reason in Reason::ALL {
+            transactions.with_label_values(&[reason.name()]);
+        }
         Ok(Figures {
-            is_holder: gauge("anchorer", "1 if this process anchors; 0 if another one has the lease.")?,
-            oldest: gauge(
-                "oldest_unanchored_seconds",
-                "Seconds since the oldest hash that is in no block was handed in, or since its batch was made; 0 without such a hash.",
-            )?,
-            waiting: gauge("waiting", "Hashes that wait for a batch, counted up to the size of a batch.")?,
-            open_batches: gauge("open_batches", "Batches that are not final.")?,
-            anchors_left: gauge("anchors_left", "Anchors that the wallet can pay for; -1 if unknown.")?,
-            stuck: gauge(
-                "stuck_batches",
-                "Batches that need a transaction with a higher fee than limits and coins allow.",
-            )?,
-            is_fragmented: gauge(
-                "wallet_fragmented",
-                "1 if the coins of the wallet are too small for an anchor that can be proven.",
-            )?,
-            fees_of_day: gauge("fees_sats_24h", "Fees of the transactions of the last 24 hours, in satoshis.")?,
-            failures: gauge("failing_rounds", "Rounds in a row that ended with an error.")?,
-            wallet,
+            is_holder: ANCHORER.gauge(registry)?,
+            oldest: OLDEST_UNANCHORED.gauge(registry)?,
+            waiting: HASHES_WAITING.gauge(registry)?,
+            open_batches: OPEN_BATCHES.gauge(registry)?,
+            anchors_left: ANCHORS_LEFT.gauge(registry)?,
+            stuck: STUCK_BATCHES.gauge(registry)?,
+            is_fragmented: WALLET_FRAGMENTED.gauge(registry)?,
+            fees_of_day: FEES_OF_DAY.gauge(registry)?,
+            failures: FAILING_ROUNDS.gauge(registry)?,
+            wallet: WALLET.gauges(registry)?,
             transactions,
         })
     }

@@ -90,6 +90,14 @@ fn systemd_accepts_the_timers() {
         assert_eq!(check(&unit, &timer), "", "{name}");
         let misspelled = check(&unit, &timer.replace("OnCalendar=", "OnCalender="));
         assert!(misspelled.contains("OnCalender"), "{misspelled}");
+        // As closed as the unit of the server, line by line.
+        let server = deployed("cairn.service");
+        let sandbox = |text: &str| -> BTreeSet<String> {
+            let (_, rest) = text.split_once("ProtectSystem=").unwrap();
+            let lines = rest.lines().take_while(|line| *line != "[Install]");
+            lines.filter(|line| line.contains('=') && !line.starts_with('#')).map(str::to_owned).collect()
+        };
+        assert_eq!(sandbox(&unit), sandbox(&server), "{name}");
     }
 }
 
@@ -291,6 +299,39 @@ fn allowed(unit: &str) -> BTreeSet<String> {
     allowed
 }
 
+/// A command under strace, which writes to the file `calls` of the folder; without settings from outside, as `cairn`
+/// itself.
+fn traced(world: &World, words: &[&str]) -> Command {
+    let plain = world.command("");
+    let mut command = Command::new("strace");
+    for (name, _) in plain.get_envs() {
+        command.env_remove(name);
+    }
+    command.current_dir(world.path("")).args(["-f", "-qq", "-o", "calls"]).args(words);
+    command
+}
+
+fn may_trace(world: &World) -> bool {
+    traced(world, &["true"]).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+/// Fails if the unit's filter refuses one of the traced system calls.
+fn assert_all_allowed(world: &World, unit: &str, of: &[&str]) {
+    let text = fs::read_to_string(world.path("calls")).unwrap();
+    let called: BTreeSet<&str> = text
+        .lines()
+        .filter_map(|line| line.split_once(' ')?.1.trim_start().split_once('(').map(|(name, _)| name))
+        .filter(|name| name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'))
+        .collect();
+    assert!(of.iter().all(|call| called.contains(call)) && called.len() > 40, "{called:?}");
+    let allowed = allowed(unit);
+    // As root, which the unit is not, SQLite gives its side files the owner of the database.
+    let is_root = std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").unwrap()) == 0;
+    let of_root_only = |call: &str| is_root && call == "fchown";
+    let denied: Vec<&&str> = called.iter().filter(|call| !allowed.contains(**call) && !of_root_only(call)).collect();
+    assert!(denied.is_empty(), "the unit's filter refuses {denied:?}");
+}
+
 #[test]
 fn the_unit_allows_every_system_call_of_a_run() {
     let unit = deployed("cairn.service");
@@ -298,40 +339,39 @@ fn the_unit_allows_every_system_call_of_a_run() {
         cairn_testkit::skip!("no systemd-analyze (Debian: systemd)");
     }
     let world = World::small(CAIRN, 30);
-    let traced = |words: &[&str]| {
-        // Without settings from outside, as `cairn` itself.
-        let mut command = world.command("");
-        let removed: Vec<_> = command.get_envs().map(|(name, _)| name.to_owned()).collect();
-        command = Command::new("strace");
-        for name in removed {
-            command.env_remove(name);
-        }
-        command.current_dir(world.path("")).args(["-f", "-qq", "-o", "calls"]).args(words);
-        command
-    };
-    if !traced(&["true"]).stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
+    if !may_trace(&world) {
         cairn_testkit::skip!("strace is missing, or may not trace");
     }
     let line = "run --network regtest --datadir data --blocks-dir blocks --listen 127.0.0.1:0";
     let shell = format!("echo $$ >pid; exec '{}' {line}", env!("CARGO_BIN_EXE_cairn"));
-    let mut running = Running::start(traced(&["sh", "-c", &shell]));
+    let mut running = Running::start(traced(&world, &["sh", "-c", &shell]));
     let address = running.address();
     get_json(&address, "/api/health");
     // strace itself ignores the signal.
     let pid = fs::read_to_string(world.path("pid")).unwrap();
     assert!(Command::new("kill").arg(pid.trim()).status().unwrap().success());
     assert_eq!(running.end().0.code(), Some(143), "{}", running.said());
-    let text = fs::read_to_string(world.path("calls")).unwrap();
-    let called: BTreeSet<&str> = text
-        .lines()
-        .filter_map(|line| line.split_once(' ')?.1.trim_start().split_once('(').map(|(name, _)| name))
-        .filter(|name| name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'))
-        .collect();
-    assert!(called.contains("accept4") && called.contains("fsync") && called.len() > 40, "{called:?}");
-    let allowed = allowed(&unit);
-    // As root, which the unit is not, SQLite gives its side files the owner of the database.
-    let is_root = std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").unwrap()) == 0;
-    let of_root_only = |call: &str| is_root && call == "fchown";
-    let denied: Vec<&&str> = called.iter().filter(|call| !allowed.contains(**call) && !of_root_only(call)).collect();
-    assert!(denied.is_empty(), "the unit's filter refuses {denied:?}");
+    assert_all_allowed(&world, &unit, &["accept4", "fsync"]);
+}
+
+#[test]
+fn the_units_of_copies_allow_every_system_call() {
+    if !is_installed("systemd-analyze", "--version") {
+        cairn_testkit::skip!("no systemd-analyze (Debian: systemd)");
+    }
+    let world = World::small(CAIRN, 30);
+    if !may_trace(&world) {
+        cairn_testkit::skip!("strace is missing, or may not trace");
+    }
+    world.index();
+    for (name, extra) in [("cairn-checkpoint", " --datadir data"), ("cairn-restore", " --datadir replica")] {
+        let unit = deployed(&format!("{name}.service"));
+        let [command] = values(&unit, "ExecStart")[..] else { panic!("more than one command") };
+        let store = format!("file://{}", world.path("store").display());
+        let line = command.replace("${CHECKPOINTS}", &store) + extra;
+        let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+        let output = traced(&world, &[&[env!("CARGO_BIN_EXE_cairn")], &words[..]].concat()).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        assert_all_allowed(&world, &unit, &["openat", "fsync"]);
+    }
 }

@@ -41,6 +41,7 @@ mod state;
 mod stdio;
 mod stopping;
 mod waiting;
+mod watched;
 
 use cairn_support::Program;
 

@@ -160,7 +160,8 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         who: Crate("cairn-http"),
-        // Of the schema only `cairn-work`, what a request may use, and `cairn-json`: neither knows of a chain.
+        // Of the schema only `cairn-work`, what a request may use, `cairn-json`, and `cairn-metrics`, the names of
+        // metrics: none of them knows of a chain.
         never: &[
             Crate("cairn-model"),
             Crate("cairn-clock"),

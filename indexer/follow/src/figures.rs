@@ -1,6 +1,10 @@
 //! Metrics of the follower since the start.
 
 use cairn_mempool::MempoolStatus;
+use cairn_metrics::{
+    BLOCKS_CONNECTED, BLOCKS_DISCONNECTED, MEMPOOL_CORRECTIONS, MEMPOOL_GAPS_REPAIRED, MEMPOOL_SNAPSHOTS,
+    REORGANIZATIONS,
+};
 use prometheus::{IntCounter, Registry};
 
 use crate::FollowError;
@@ -16,21 +20,13 @@ pub(crate) struct Figures {
 
 impl Figures {
     pub(crate) fn register(registry: &Registry) -> Result<Self, FollowError> {
-        let counter = |name, help| {
-            let counter = IntCounter::new(name, help)?;
-            registry.register(Box::new(counter.clone()))?;
-            Ok::<_, FollowError>(counter)
-        };
         Ok(Figures {
-            connected: counter("cairn_index_blocks_connected_total", "Connected blocks.")?,
-            disconnected: counter("cairn_index_blocks_disconnected_total", "Disconnected blocks.")?,
-            reorganizations: counter("cairn_index_reorganizations_total", "Reorganizations.")?,
-            snapshots: counter("cairn_mempool_snapshots_total", "Comparisons with the full mempool of the node.")?,
-            corrections: counter(
-                "cairn_mempool_corrections_total",
-                "Transactions that comparisons added or removed, without the first comparison.",
-            )?,
-            gaps: counter("cairn_mempool_gaps_repaired_total", "Repaired possible gaps in the messages of the node.")?,
+            connected: BLOCKS_CONNECTED.counter(registry)?,
+            disconnected: BLOCKS_DISCONNECTED.counter(registry)?,
+            reorganizations: REORGANIZATIONS.counter(registry)?,
+            snapshots: MEMPOOL_SNAPSHOTS.counter(registry)?,
+            corrections: MEMPOOL_CORRECTIONS.counter(registry)?,
+            gaps: MEMPOOL_GAPS_REPAIRED.counter(registry)?,
         })
     }
 

@@ -10,8 +10,12 @@ use std::{
 use cairn_chain::NodeAccess;
 use cairn_http::{Answer, ApiError, Aside, Ask, Backend, DataState, Freshness, Metric, TipMeta, Versions};
 use cairn_link::{Absent, IndexSource, PinnedMempool};
+use cairn_metrics::{
+    BEST_HEIGHT, DAMAGED_TABLES, DAMAGES, INDEX_TIP_HEIGHT, SCRUB_BYTES, SCRUB_LAST_END, SCRUBS, SOURCE_GAP,
+};
 use cairn_model::day_of;
 use cairn_reader::{Damages, ReadError, Reader, View};
+use cairn_tables::TABLES;
 
 use crate::{
     base_rates::RateSlot,
@@ -201,15 +205,12 @@ impl Backend for ChainBackend {
 
     fn readings(&self) -> Vec<Metric> {
         let tip = tip_height(&*self.index).inspect_err(|error| note(&self.damages, error)).ok().flatten();
-        let heights = [
-            ("cairn_index_tip_height", "Height of the newest block in the index.", tip),
-            ("cairn_best_height", "Height of the best known chain.", self.index.best_height()),
-        ];
-        let heights = heights.into_iter().filter_map(|(name, help, at)| Some(Metric::gauge(name, help, at?.into())));
-        let gap = self.index.source().map(|source| {
-            let help = "1 if block files are missing or damaged, otherwise 0.";
-            Metric::gauge("cairn_source_gap", help, has_gap(Some(&source)).into())
-        });
+        let heights = [(INDEX_TIP_HEIGHT, tip), (BEST_HEIGHT, self.index.best_height())];
+        let heights = heights.into_iter().filter_map(|(of, at)| Some(Metric::gauge(of.name, of.help, at?.into())));
+        let gap = self
+            .index
+            .source()
+            .map(|source| Metric::gauge(SOURCE_GAP.name, SOURCE_GAP.help, has_gap(Some(&source)).into()));
         let troubles = troubles::readings(&all_troubles(&*self.index, &self.troubles));
         heights.chain(gap).chain(troubles).chain(of_damages(&self.damages)).collect()
     }
@@ -239,24 +240,20 @@ impl Backend for ChainBackend {
 /// Damage, and progress of the scrubber.
 fn of_damages(damages: &Damages) -> Vec<Metric> {
     let scrubbed = damages.scrubbed();
-    let help = "How often damage of a table was met, by requests or the scrubber.";
+    // Every table is shown from the start: an increase from nothing to 1 would not be seen as one.
+    let mut counts = damages.counts();
+    for table in &TABLES {
+        if counts.iter().all(|(name, _)| *name != table.name) {
+            counts.push((table.name, 0));
+        }
+    }
     let mut readings = vec![
-        Metric::counters("cairn_index_damages_total", help, "table", damages.counts()),
-        Metric::gauge(
-            "cairn_index_damaged_tables",
-            "Tables that are damaged, as far as known.",
-            damages.tables().len() as u64,
-        ),
-        Metric::counter("cairn_scrub_bytes_total", "Bytes of table files that the scrubber has read.", scrubbed.bytes),
-        Metric::counter(
-            "cairn_scrubs_total",
-            "Scrubs that have read every table file since the start.",
-            scrubbed.complete,
-        ),
+        Metric::counters(DAMAGES.name, DAMAGES.help, "table", counts),
+        Metric::gauge(DAMAGED_TABLES.name, DAMAGED_TABLES.help, damages.tables().len() as u64),
+        Metric::counter(SCRUB_BYTES.name, SCRUB_BYTES.help, scrubbed.bytes),
+        Metric::counter(SCRUBS.name, SCRUBS.help, scrubbed.complete),
     ];
-    readings.extend(scrubbed.last_end.map(|end| {
-        Metric::gauge("cairn_scrub_last_end_seconds", "End of the last complete scrub, in seconds since 1970.", end)
-    }));
+    readings.extend(scrubbed.last_end.map(|end| Metric::gauge(SCRUB_LAST_END.name, SCRUB_LAST_END.help, end)));
     readings
 }
 

@@ -2,6 +2,7 @@
 
 use cairn_http::Metric;
 use cairn_link::IndexSource;
+use cairn_metrics::{TROUBLE, TROUBLE_SINCE};
 use cairn_model::{Part, Trouble};
 use parking_lot::RwLock;
 use schemars::JsonSchema;
@@ -95,15 +96,15 @@ pub(crate) fn readings(troubles: &[Trouble]) -> [Metric; 2] {
     let of = |part: Part| troubles.iter().find(|trouble| trouble.part == part);
     [
         Metric {
-            name: "cairn_trouble",
-            help: "1 if this part of the service does not work at present, otherwise 0.",
+            name: TROUBLE.name,
+            help: TROUBLE.help,
             grows: false,
             label: Some("part"),
             values: Part::ALL.map(|part| (part.name(), of(part).is_some().into())).to_vec(),
         },
         Metric {
-            name: "cairn_trouble_since_seconds",
-            help: "Since when this part of the service does not work, in seconds since 1970; 0 if it works.",
+            name: TROUBLE_SINCE.name,
+            help: TROUBLE_SINCE.help,
             grows: false,
             label: Some("part"),
             values: Part::ALL.map(|part| (part.name(), of(part).map_or(0, |trouble| trouble.since))).to_vec(),

@@ -1,6 +1,7 @@
 //! Metrics of the fetchers since the start.
 
-use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
+use cairn_metrics::{PRICE_CANDLES, PRICE_FETCH_FAILURES, PRICE_FETCHES, PRICE_LAST_TICK};
+use prometheus::{IntCounterVec, IntGaugeVec, Registry};
 
 /// Metrics of the fetchers.
 #[derive(Clone, Debug)]
@@ -14,22 +15,11 @@ pub struct Figures {
 impl Figures {
     /// Registers the metrics.
     pub fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let counter = |name: &str, help: &str| {
-            let counter = IntCounterVec::new(Opts::new(name, help), &["source"])?;
-            registry.register(Box::new(counter.clone()))?;
-            Ok::<_, prometheus::Error>(counter)
-        };
-        let ticks = Opts::new(
-            "cairn_price_last_tick_seconds",
-            "Time of the newest price of the moment, in seconds since 1970. Its age is time() less this.",
-        );
-        let ticks = IntGaugeVec::new(ticks, &["pair"])?;
-        registry.register(Box::new(ticks.clone()))?;
         Ok(Figures {
-            fetches: counter("cairn_price_fetches_total", "Requests to sources of prices.")?,
-            failures: counter("cairn_price_fetch_failures_total", "Requests to sources of prices that failed.")?,
-            candles: counter("cairn_price_candles_total", "Closed candles and rates that were handed to the ledger.")?,
-            ticks,
+            fetches: PRICE_FETCHES.counters(registry)?,
+            failures: PRICE_FETCH_FAILURES.counters(registry)?,
+            candles: PRICE_CANDLES.counters(registry)?,
+            ticks: PRICE_LAST_TICK.gauges(registry)?,
         })
     }
 }

@@ -88,6 +88,9 @@ impl Source {
         now: u32,
     ) -> Result<GoodAnswer, RequestError> {
         figures.fetches.with_label_values(&[self.provider.name()]).inc();
+        // Shown with the first request: an increase from nothing to 1 would not be seen as one.
+        figures.failures.with_label_values(&[self.provider.name()]);
+        figures.candles.with_label_values(&[self.provider.name()]);
         let url = self.home.below(path).map_err(|error| RequestError::Fetch(error.into()))?;
         let answer = client.get(&url, LIMITS, &Validators::default());
         let retry_after = answer.as_ref().ok().and_then(|answer| answer.retry_after);

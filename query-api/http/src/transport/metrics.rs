@@ -9,10 +9,10 @@ use std::{
 };
 
 use axum::http::StatusCode;
-use prometheus::{
-    HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
-    core::Collector,
+use cairn_metrics::{
+    BUILD_INFO, LOST_ANSWERS, REQUEST_DURATION, REQUESTS, REQUESTS_IN_FLIGHT, REQUESTS_QUEUED, ROWS_READ,
 };
+use prometheus::{HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
 
 use crate::{contract::operation::RegisteredOperation, requests::ask::Metric};
 
@@ -51,32 +51,15 @@ struct Counts {
 
 impl Counts {
     fn register(registry: &Registry, operations: &[RegisteredOperation]) -> prometheus::Result<Self> {
-        fn known<C: Collector + Clone + 'static>(registry: &Registry, made: C) -> prometheus::Result<C> {
-            registry.register(Box::new(made.clone()))?;
-            Ok(made)
-        }
-        let build = Opts::new("cairn_build_info", "The version of this server.");
-        known(registry, IntGaugeVec::new(build, &["version"])?)?.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
-        let in_flight = IntGauge::new("cairn_http_requests_in_flight", "Requests that are being answered.")?;
-        let queued = IntGauge::new("cairn_http_requests_queued", "Requests that are waiting.")?;
-        let answers = Opts::new("cairn_http_requests_total", "Answers by operation, cost class and status.");
-        let durations = HistogramOpts::new(
-            "cairn_http_request_duration_seconds",
-            "Time from request to answer, without sending the body.",
-        );
-        let rows_read = Opts::new("cairn_http_rows_read_total", "Rows of the index read for answers.");
-        let lost_answers = IntCounter::new(
-            "cairn_paid_answers_lost_total",
-            "Paid answers that could not be sent, because the client had disconnected meanwhile.",
-        )?;
+        BUILD_INFO.gauges(registry)?.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
         let counts = Counts {
             operations: operations.iter().map(|op| (op.info.name, op.info.cost.name())).collect(),
-            in_flight: known(registry, in_flight)?,
-            queued: known(registry, queued)?,
-            answers: known(registry, IntCounterVec::new(answers, &["operation", "class", "status"])?)?,
-            durations: known(registry, HistogramVec::new(durations.buckets(BOUNDS.to_vec()), &["operation"])?)?,
-            rows_read: known(registry, IntCounterVec::new(rows_read, &["operation"])?)?,
-            lost_answers: known(registry, lost_answers)?,
+            in_flight: REQUESTS_IN_FLIGHT.gauge(registry)?,
+            queued: REQUESTS_QUEUED.gauge(registry)?,
+            answers: REQUESTS.counters(registry)?,
+            durations: REQUEST_DURATION.histograms(registry, &BOUNDS)?,
+            rows_read: ROWS_READ.counters(registry)?,
+            lost_answers: LOST_ANSWERS.counter(registry)?,
         };
         // Shown from the start, even at zero.
         for (operation, _) in counts.operations.iter().chain([&OTHER]) {
