@@ -19,9 +19,9 @@ done
 deb=$(find "$folder" -name 'cairn_*.deb' -printf '%T@ %p\n' 2>/dev/null | sort -rn | head -n 1 | cut -d' ' -f2-)
 [ -f "$deb" ] || fail "no package in $folder; make package builds one"
 
-# Warnings that stay: nothing else is static in Debian, and no bug of Debian's is closed by this.
-lintian --fail-on error --suppress-tags no-changelog,initial-upload-closes-no-bugs,embedded-library "$deb" ||
-    fail "lintian finds errors"
+# A package of ours is not Debian's own: it has no changelog in Debian's form, and its libraries are linked in.
+lintian --allow-root --fail-on error,warning --suppress-tags no-changelog,embedded-library "$deb" ||
+    fail "lintian finds faults"
 
 root=$(mktemp -d)
 stop() {
