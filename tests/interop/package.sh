@@ -37,7 +37,8 @@ cp /etc/resolv.conf "$root/etc/resolv.conf"
 # Services do not start in a chroot.
 printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 chmod +x "$root/usr/sbin/policy-rc.d"
-inside() { chroot "$root" env HOME=/root LC_ALL=C DEBIAN_FRONTEND=noninteractive "$@"; }
+inside=(chroot "$root" env HOME=/root LC_ALL=C DEBIAN_FRONTEND=noninteractive)
+inside() { "${inside[@]}" "$@"; }
 
 # The version before: the same files with a lower version, and one line of its settings changed by the operator.
 mkdir "$root/old" "$root/new"
@@ -59,7 +60,8 @@ install=$(grep 'apt-get install' <<<"$commands" | sed 's/ *#.*//')
 demo=$(grep '^cairn demo' <<<"$commands" | sed 's/ *[&#].*//')
 ask=$(grep '^curl' <<<"$commands" | sed 's/ *#.*//; s/^curl/curl -fsS/')
 inside sh -c "cd /new && $install -y -qq" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "apt-get does not install it"; }
-inside sh -c "exec $demo" >"$root/demo" 2>&1 &
+# Not through the function, so that $! is the server itself.
+"${inside[@]}" sh -c "exec $demo" >"$root/demo" 2>&1 &
 server=$!
 for attempt in $(seq 1 120); do
     if answer=$(bash -c "$ask" 2>/dev/null); then break; fi
