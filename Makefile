@@ -31,7 +31,7 @@ export CAIRN_SKIPPED_FILE := $(abspath $(SKIPPED))
 CARGO := cargo
 FLAGS := --locked --release
 
-.PHONY: help run test lint deny test-only interop package bench fuzz soak setup setup-test
+.PHONY: help run test lint deny test-only interop package package-check bench fuzz soak setup setup-test
 
 help: ## Shows this list.
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1	/p' $(MAKEFILE_LIST)
@@ -63,6 +63,10 @@ interop: setup-test ## The clients that we did not write.
 
 package: setup ## The Debian package, into target/package (PROFILE=dist: smaller, and slower to build).
 	@deploy/debian/build.sh target/package $(PROFILE)
+
+package-check: package ## Installs, upgrades and purges the package on a fresh Debian, and runs its image (needs root).
+	@tests/interop/package.sh target/package
+	@tests/interop/container.sh target/package
 
 bench: setup-test ## The benches (benches/RESULTS.md keeps results; criterion's lie in target/criterion).
 	$(CARGO) bench --locked --profile release --workspace --bench mempool --bench overhead --bench decode --bench index --bench inputs --bench onchain --bench labels --bench clusters --bench http --bench pages --bench latency --bench streams --bench alerts --bench wallets --bench risk --bench timestamps --bench access --bench export --bench checkpoint --bench silent_payments
