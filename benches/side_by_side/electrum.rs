@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 
 /// Scripts of the wallet.
 const WALLET: usize = 1_000;
-/// A busy script has at most this many outputs: servers refuse longer histories by default.
-const MAX_OUTPUTS: u32 = 8_000;
+/// A busy script has at most this many outputs, which makes at most twice as many transactions: servers refuse longer
+/// histories by default.
+const MAX_OUTPUTS: u32 = 4_900;
 /// Histories that are asked for; the median counts.
 const HISTORIES: usize = 9;
 /// Requests that are on their way at once.
