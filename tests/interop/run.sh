@@ -59,6 +59,7 @@ python3 "$here/pages_speed.py" "http://$listen"
 "$here/crowd.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/mempool_backend.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/x402.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
+"$here/proxies.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/hardening.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/watching.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 
