@@ -15,6 +15,10 @@ const WALLET: usize = 1_000;
 /// A busy script has at most this many outputs, which makes at most twice as many transactions: servers refuse longer
 /// histories by default.
 const MAX_OUTPUTS: u32 = 4_900;
+/// A script of the wallet has at most this many.
+const MAX_OUTPUTS_OF_WALLET: u32 = 100;
+/// Scripts among which those of the wallet are chosen.
+const CANDIDATES: usize = 2 * WALLET;
 /// Histories that are asked for; the median counts.
 const HISTORIES: usize = 9;
 /// Requests that are on their way at once.
@@ -41,7 +45,7 @@ impl Counted {
             }
             self.seen += 1;
             if self.seen.is_multiple_of(EVERY)
-                && self.wallet.len() < WALLET
+                && self.wallet.len() < CANDIDATES
                 && !self.wallet.contains(&output.script_pubkey)
             {
                 self.wallet.push(output.script_pubkey.clone());
@@ -54,7 +58,9 @@ impl Counted {
     pub(crate) fn questions(self) -> Questions {
         let fits = self.outputs.iter().filter(|(_, count)| **count <= MAX_OUTPUTS);
         let (busy, outputs) = fits.max_by_key(|(script, count)| (**count, (*script).clone())).expect("a script");
-        Questions { busy: hash(busy), outputs: *outputs, wallet: self.wallet.iter().map(hash).collect() }
+        let is_personal = |script: &&ScriptBuf| self.outputs[*script] <= MAX_OUTPUTS_OF_WALLET;
+        let wallet = self.wallet.iter().filter(is_personal).take(WALLET).map(hash).collect();
+        Questions { busy: hash(busy), outputs: *outputs, wallet }
     }
 }
 

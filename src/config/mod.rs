@@ -320,7 +320,7 @@ impl All {
         let protocols = &self.http.protocols;
         let all = [
             ("listen", Some(self.http.listen)),
-            ("admin_listen", self.http.admin_listen),
+            ("admin_listen", self.http.admin.admin_listen),
             ("esplora", protocols.esplora),
             ("esplora_internal", protocols.esplora_internal),
             ("electrum", protocols.electrum),
