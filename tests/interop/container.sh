@@ -32,6 +32,21 @@ trap stop EXIT
 sed 's/restart: unless-stopped/restarts: unless-stopped/' "$here/deploy/compose/compose.yaml" >"$work/compose.yaml"
 ! compose "$work/compose.yaml" >/dev/null 2>&1 || fail "docker-compose accepts a key that does not exist"
 
+if command -v caddy >/dev/null; then
+    caddy validate --adapter caddyfile --config "$here/deploy/compose/Caddyfile" >"$work/log" 2>&1 ||
+        { cat "$work/log" >&2; fail "caddy refuses the Caddyfile of compose"; }
+else
+    echo "interop: skipped the Caddyfile of compose: no caddy (Debian: caddy)" >&2
+fi
+if command -v promtool >/dev/null; then
+    cp "$here/deploy/compose/prometheus.yml" "$work/prometheus.yml"
+    sed -i "s|/etc/prometheus/rules.yml|$here/deploy/prometheus/rules.yml|" "$work/prometheus.yml"
+    promtool check config "$work/prometheus.yml" >"$work/log" 2>&1 ||
+        { cat "$work/log" >&2; fail "promtool refuses prometheus.yml of compose"; }
+else
+    echo "interop: skipped prometheus.yml of compose: no promtool (Debian: prometheus)" >&2
+fi
+
 # Only the package is in the context.
 mkdir -p "$work/context/target/package" "$work/context/deploy"
 cp "$folder"/cairn_*.deb "$work/context/target/package/"
