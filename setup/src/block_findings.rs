@@ -34,7 +34,7 @@ pub(crate) fn unusable(error: &SourceError, conf: &str) -> Vec<Finding> {
         }
         SourceError::UnknownMagic { .. } => fault(
             "not_block_files",
-            "these are no block files, or xor.dat belongs to other ones: copy the whole folder from the node again",
+            "these are not block files, or xor.dat belongs to other ones: copy the whole folder from the node again",
         ),
         SourceError::Pruned { .. } => fault(
             "pruned",

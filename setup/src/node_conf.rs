@@ -56,7 +56,7 @@ pub enum ConfError {
         path: PathBuf,
         /// The number of the line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The mistake.
         reason: &'static str,
     },
 }

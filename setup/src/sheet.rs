@@ -69,7 +69,7 @@ pub struct Sheet {
     pub network: String,
     /// The numbers.
     pub lines: Vec<Line>,
-    /// What is too small, and how to mend it.
+    /// Everything that is too small, and how to mend it.
     pub findings: Vec<Finding>,
 }
 
