@@ -93,15 +93,21 @@ impl NodeFolder {
         format!("http://127.0.0.1:{}", port.unwrap_or_else(|| default_rpc_port(network)))
     }
 
-    /// The networks of which the node has block files or a cookie here. A folder that this user may not look into
-    /// counts, because it exists.
+    /// True if something is at a path. A folder that this user may not look into counts, because it exists.
+    fn is_here(path: &Path) -> bool {
+        path.metadata().map_or_else(|error| error.kind() == io::ErrorKind::PermissionDenied, |_| true)
+    }
+
+    /// True if the node has block files of a network here, readable or not.
+    #[must_use]
+    pub fn has_blocks(&self, network: Network) -> bool {
+        NodeFolder::is_here(&self.blocks_dir(network))
+    }
+
+    /// The networks of which the node has block files or a cookie here.
     #[must_use]
     pub fn networks(&self) -> Vec<Network> {
-        let is_here = |path: PathBuf| match path.metadata() {
-            Ok(_) => true,
-            Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
-        };
-        let has = |network: &Network| is_here(self.blocks_dir(*network)) || is_here(self.cookie(*network));
+        let has = |network: &Network| self.has_blocks(*network) || NodeFolder::is_here(&self.cookie(*network));
         Network::ALL.into_iter().filter(has).collect()
     }
 }
