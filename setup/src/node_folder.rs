@@ -104,10 +104,16 @@ impl NodeFolder {
         NodeFolder::is_here(&self.blocks_dir(network))
     }
 
-    /// The networks of which the node has block files or a cookie here.
+    /// The networks of which the node has block files or a cookie here. A cookie outside of the data folder is that of
+    /// the network which the configuration chooses.
     #[must_use]
     pub fn networks(&self) -> Vec<Network> {
-        let has = |network: &Network| self.has_blocks(*network) || NodeFolder::is_here(&self.cookie(*network));
+        let has_cookie = |network: Network| {
+            let cookie = self.cookie(network);
+            let is_own = network == self.conf.network() || cookie.starts_with(self.data_dir(network));
+            is_own && NodeFolder::is_here(&cookie)
+        };
+        let has = |network: &Network| self.has_blocks(*network) || has_cookie(*network);
         Network::ALL.into_iter().filter(has).collect()
     }
 }
@@ -138,6 +144,12 @@ mod tests {
         .unwrap();
         let other = NodeFolder::read(root).unwrap();
         assert_eq!(other.blocks_dir(Network::Main), Path::new("/big/blocks"));
+        let elsewhere = tempfile::tempdir().unwrap();
+        let shared = elsewhere.path().join("cookie");
+        fs::write(&shared, "a:b").unwrap();
+        let chosen = format!("signet=1\nrpccookiefile={}\n", shared.display());
+        fs::write(root.join("bitcoin.conf"), chosen).unwrap();
+        assert_eq!(NodeFolder::read(root).unwrap().networks(), [Network::Signet, Network::Regtest]);
         assert_eq!(other.blocks_dir(Network::Signet), Path::new("/big/signet/blocks"));
         assert_eq!(other.data_dir(Network::Testnet4), Path::new("/data/testnet4"));
         assert_eq!(other.cookie(Network::Main), Path::new("/run/cookie"));

@@ -30,6 +30,8 @@ pub struct FirstSettings {
     pub blocks_dir: Option<PathBuf>,
     /// URL and credentials of the node; `None` if only block files are followed.
     pub node: Option<(String, Credentials)>,
+    /// ZMQ addresses of the node; empty if it is asked for them.
+    pub zmq: Vec<String>,
     /// The address to listen on.
     pub listen: SocketAddr,
     /// This machine.
@@ -80,6 +82,10 @@ impl FirstSettings {
             }
             None => {}
         }
+        if !self.zmq.is_empty() {
+            let list = self.zmq.iter().cloned().map(Value::String).collect();
+            text.push_str(&format!("zmq = {}\n", Value::Array(list)));
+        }
         text.push_str(&format!("listen = {}\n", Value::String(self.listen.to_string())));
         if let Some([memory, cache, mempool]) = memory_of(&self.machine) {
             text.push_str("\n# Less than the defaults, because this machine has little memory.\n");
@@ -103,6 +109,7 @@ mod tests {
             datadir: PathBuf::from("/srv/cairn"),
             blocks_dir: Some(PathBuf::from("/srv/a \"b\"\\c/blocks")),
             node: Some(("http://127.0.0.1:8332".to_owned(), Credentials::Cookie(PathBuf::from("/srv/.cookie")))),
+            zmq: Vec::new(),
             listen: "127.0.0.1:8080".parse().unwrap(),
             machine: Machine { cores: Some(2), memory: Some((memory_gib << 30, MemoryBound::Machine)) },
         }
@@ -121,8 +128,11 @@ mod tests {
         let user = FirstSettings {
             node: Some(("http://127.0.0.1:1".to_owned(), Credentials::User("ann".to_owned()))),
             blocks_dir: None,
+            zmq: vec!["tcp://10.0.0.1:28332".to_owned()],
             ..settings(64)
         };
+        let table: toml::Table = user.text().parse().unwrap();
+        assert_eq!(table["zmq"][0].as_str(), Some("tcp://10.0.0.1:28332"));
         assert!(user.text().contains("node_user = \"ann\"\n# Give the password"), "{}", user.text());
         assert!(!Path::new(&user.text()).exists());
     }

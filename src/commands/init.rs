@@ -31,6 +31,12 @@ pub(crate) fn init(args: &Init) -> Result<Exit, Failure> {
         return Err(Failure::usage(format!("{} exists already", args.out.display()))
             .hint("give --force to replace it, --out to write another file, or --print to only show the settings"));
     }
+    if args.node.node.as_ref().is_some_and(|url| url.contains('@')) {
+        return Err(Failure::usage("the URL of the node has a user or a password, which would be written and shown")
+            .hint(
+                "give the URL without them, and --node-user; the password in the environment as CAIRN_NODE_PASSWORD",
+            ));
+    }
     let settings = if args.node.node.is_some() && args.bitcoin_dir.is_none() {
         (settings_of_url(args)?, None)
     } else {
@@ -59,6 +65,11 @@ pub(crate) fn init(args: &Init) -> Result<Exit, Failure> {
         silent_payments: false,
     });
     let exit = shown(&found, false)?;
+    if settings.node.is_some() && node.is_none() {
+        print(
+            "\nThe node was not asked, because its password is not given: set CAIRN_NODE_PASSWORD, then `cairn doctor`.\n",
+        )?;
+    }
     if exit == Exit::Done {
         print("\nNext: `cairn plan` estimates disk, memory and time; `cairn run` indexes and serves.\n")?;
     }
@@ -133,6 +144,7 @@ fn settings_of_folder(args: &Init, candidate: &Candidate) -> Result<FirstSetting
         datadir: datadir_of(args)?,
         blocks_dir: args.blocks.blocks_dir.clone().or(found).map(|dir| absolute(&dir)).transpose()?,
         node: Some((args.node.node.clone().unwrap_or_else(|| folder.url(network)), whole(credentials)?)),
+        zmq: args.node.zmq.clone(),
         listen: free_address(),
         machine: Machine::here(),
     })
@@ -146,6 +158,7 @@ fn settings_of_url(args: &Init) -> Result<FirstSettings, Failure> {
         datadir: datadir_of(args)?,
         blocks_dir: args.blocks.blocks_dir.as_deref().map(absolute).transpose()?,
         node: Some((url, whole(given_credentials(args)?)?)),
+        zmq: args.node.zmq.clone(),
         listen: free_address(),
         machine: Machine::here(),
     })

@@ -101,6 +101,10 @@ fn a_node_elsewhere() {
     let line = "init --network main --datadir data --node http://192.0.2.1:8332";
     fails(world.run(line), 2, &["the node needs credentials", "--node-user"]);
     fails(world.run(&line.replace("--network main ", "")), 2, &["--network is missing"]);
+    let secret = line.replace("http://", "http://ann:hunter2@");
+    let refused = world.run(&format!("{secret} --node-user ann"));
+    assert!(!String::from_utf8_lossy(&refused.get_output().stderr).contains("hunter2"));
+    fails(refused, 2, &["has a user or a password", "CAIRN_NODE_PASSWORD"]);
     let text = world.stdout(&format!("{line} --node-user ann --print"));
     assert!(text.contains("node = \"http://192.0.2.1:8332\"\nnode_user = \"ann\"\n"), "{text}");
     assert!(!text.contains("blocks_dir"), "{text}");

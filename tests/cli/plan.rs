@@ -17,7 +17,8 @@ fn line(sheet: &Value, name: &str) -> Value {
 #[test]
 fn a_sheet_counts_the_files_and_names_the_source_of_each_number() {
     let world = World::small(CAIRN, 120);
-    let text = world.stdout("plan --blocks-dir blocks --datadir data --json");
+    let text =
+        world.stdout("plan --blocks-dir blocks --datadir data --json --memory 256M --cache 8M --mempool-memory 32M");
     let sheet: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(sheet["network"], "regtest", "the files say it");
     let bytes = fs::metadata(world.path("blocks/blk00000.dat")).unwrap().len();
@@ -37,12 +38,12 @@ fn a_sheet_counts_the_files_and_names_the_source_of_each_number() {
         let line = line(&sheet, name);
         assert!(line["source"] == source && line["value"].is_u64() && line["from"] != "", "{line}");
     }
-    assert_eq!(line(&sheet, "memory needed")["value"], 5_760_u64 << 20, "as `cairn config` says");
+    assert_eq!(line(&sheet, "memory needed")["value"], 424_u64 << 20, "as `cairn config` says");
     assert_eq!(sheet["findings"][0]["kind"], "small_chain");
     assert!(!world.path("data").exists(), "nothing is written");
     // As a table for people; without a data folder the free space is unknown, with the reason.
-    let page = world.stdout("plan --blocks-dir blocks --silent-payments");
-    for said in ["network regtest\n", "silent payments", "unknown   unknown", "no data folder is given (--datadir)"] {
+    let page = world.stdout("plan --blocks-dir blocks --silent-payments --memory 256M --cache 8M");
+    for said in ["network regtest\n", "silent payments", "unknown  unknown", "no data folder is given (--datadir)"] {
         assert!(page.contains(said), "{said}: {page}");
     }
 }
