@@ -17,11 +17,12 @@ mod labels;
 mod prices;
 mod reports;
 mod sanctions;
+mod setup;
 mod snapshot;
 
 pub(crate) use self::{
     access::*, demo::*, events::*, evidence::*, import::*, keys::*, labels::*, prices::*, reports::*, sanctions::*,
-    snapshot::*,
+    setup::*, snapshot::*,
 };
 use crate::config::{
     All, Anchoring, ApiKey, AuditLimit, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory,
@@ -46,6 +47,9 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Generates a small chain with named actors, indexes it and serves it. Start here to look around.
     Demo(Demo),
+    /// Prints the sizing sheet: disk, memory and time of the first indexing on this machine, measured on the block
+    /// files. Names the source of each number, and what is too small. Writes nothing.
+    Plan(Plan),
     /// Indexes blocks from block files, a node or both, then follows new blocks.
     Index(Index),
     /// Serves an index that another process writes or has written, and follows its changes.

@@ -24,7 +24,7 @@ cairn_model::words! {
         Source: 3 = "block files or node unusable: missing, unreadable, pruned or of another network",
         Corrupt: 4 = "block or undo files damaged or incomplete (the message names file and offset)",
         Index: 5 = "index missing, empty, damaged, in use by another process or of another network",
-        DiskFull: 6 = "disk full; free some space and start again, the work resumes",
+        DiskFull: 6 = "disk full, or too small (`cairn plan`); free some space and start again, the work resumes",
         Difference: 7 = "`cairn verify`, `cairn snapshot` or `cairn state check` found damage or a difference",
         Listen: 8 = "cannot listen: the address is in use or not permitted",
         Interrupted: 130 = "stopped by SIGINT (Ctrl-C); nothing is lost",

@@ -17,6 +17,7 @@ mod keys;
 mod labels;
 mod mcp;
 mod operator;
+mod plan;
 mod prices;
 mod repair;
 mod reports;
@@ -44,6 +45,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
     }
     match command {
         Command::Demo(args) => demo::demo(&args, context),
+        Command::Plan(args) => plan::plan(&args),
         Command::Index(args) => index::index(&args, context),
         Command::Serve(args) => serve::serve(&args),
         Command::Run(args) => serve::run(&args, context),

@@ -43,6 +43,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 pub(crate) use access::{Access, Lightning, lightning_failure};
 pub(crate) use anchoring::Anchoring;
 pub(crate) use api_key::ApiKey;
+pub(crate) use bound::SERVING as SERVING_MEMORY;
 pub(crate) use clients::ClientLimits;
 pub(crate) use environment::check_environment;
 pub(crate) use evidence::Evidence;
@@ -119,6 +120,14 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
+    /// As [`Chain::params`]; `None` if neither a network nor a challenge is set.
+    ///
+    /// # Errors
+    /// Fails if a challenge is set without network signet.
+    pub(crate) fn given(&self) -> Result<Option<ChainParams>, Failure> {
+        (self.network.is_some() || self.signet_challenge.is_some()).then(|| self.params()).transpose()
+    }
+
     /// The network, and which signet.
     ///
     /// # Errors
@@ -144,6 +153,11 @@ pub(crate) struct BlocksDir {
 }
 
 impl BlocksDir {
+    /// The folder, for a command that cannot do without.
+    pub(crate) fn folder(&self) -> Result<&PathBuf, Failure> {
+        required_folder(self.blocks_dir.as_ref(), "blocks_dir")
+    }
+
     /// The folder, for a command that has no node to read blocks from.
     ///
     /// # Errors

@@ -24,6 +24,7 @@ mod labels;
 mod ledger;
 mod memory;
 mod pages;
+mod plan;
 mod questions;
 mod readme;
 mod recommended;

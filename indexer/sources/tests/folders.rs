@@ -8,7 +8,7 @@ use std::fs;
 use bitcoin::{blockdata::constants::genesis_block, consensus::serialize};
 use cairn_chaingen::{Chain, ChainBuilder, EverythingOptions, corefiles::write_chain, everything};
 use cairn_model::{ChainParams, Network};
-use cairn_sources::{BlockFiles, Gap, GapCause, Instead, SourceError, SurveyPhase};
+use cairn_sources::{BlockFiles, Gap, GapCause, Instead, SourceError, SurveyPhase, decode_block};
 use common::{open, record, tidy, write, xor};
 
 fn small() -> Chain {
@@ -264,4 +264,57 @@ fn files_that_disappear_are_told() {
     assert_eq!((survey.gap(), survey.len()), (None, blocks));
     fs::write(dir.path().join("blk99999.dat"), [9; 5_000]).unwrap();
     assert!(common::survey(&files).gap().unwrap().certain);
+}
+
+#[test]
+fn sizes_leave_out_what_is_allocated_and_not_written() {
+    let chain = small();
+    let (plain, allocated) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut layout = tidy([3; 8]);
+    layout.files.max_file_size = 20_000;
+    let written = write_chain(plain.path(), &chain, &layout).unwrap();
+    layout.files.preallocate = true;
+    write_chain(allocated.path(), &chain, &layout).unwrap();
+    let expected = open(plain.path()).sizes().unwrap();
+    let lengths = |prefix: &str| -> u64 {
+        let files = fs::read_dir(plain.path()).unwrap().map(|entry| entry.unwrap());
+        files.filter(|f| f.file_name().to_str().unwrap().starts_with(prefix)).map(|f| f.metadata().unwrap().len()).sum()
+    };
+    assert!(written.files > 2 && expected.block_files == u64::from(written.files), "{expected:?}");
+    assert_eq!((expected.block_bytes, expected.unwritten_bytes), (lengths("blk"), 0));
+    assert_eq!(expected.undo_bytes, lengths("rev"));
+    let found = open(allocated.path()).sizes().unwrap();
+    assert_eq!(found.block_bytes, expected.block_bytes);
+    assert!(found.unwritten_bytes > 1 << 20, "{found:?}");
+    // A file that ends in the middle of a record, or has something else in it, counts with its length.
+    let last = plain.path().join(format!("blk{:05}.dat", written.files - 1));
+    let mut bytes = fs::read(&last).unwrap();
+    bytes.truncate(bytes.len() - 3);
+    fs::write(&last, &bytes).unwrap();
+    assert_eq!(open(plain.path()).sizes().unwrap().block_bytes, expected.block_bytes - 3);
+    fs::write(&last, [7; 5_000]).unwrap();
+    assert_eq!(open(plain.path()).sizes().unwrap().unwritten_bytes, 0);
+}
+
+#[test]
+fn samples_are_whole_blocks() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = small();
+    write_chain(dir.path(), &chain, &tidy([9; 8])).unwrap();
+    let files = open(dir.path());
+    let sample = |max_bytes: u64| {
+        let mut hashes = vec![];
+        files.sample(0, max_bytes, &mut |raw| hashes.push(decode_block(raw, 8).unwrap().hash)).unwrap();
+        hashes
+    };
+    let all = sample(u64::MAX);
+    assert_eq!((all.len(), all[0]), (chain.tip().height as usize + 1, files.genesis()));
+    assert_eq!(sample(286), all[..2], "a block that begins before the limit is passed");
+    assert_eq!(sample(0).len(), 0);
+    // A record that is cut off is left out.
+    let path = dir.path().join("blk00000.dat");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.truncate(bytes.len() - 1);
+    fs::write(&path, bytes).unwrap();
+    assert_eq!(sample(u64::MAX), all[..all.len() - 1]);
 }
