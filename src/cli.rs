@@ -70,6 +70,9 @@ pub(crate) enum Command {
     /// Shows the cluster of an address: the scripts that transactions show to have the same owner. Works while another
     /// process writes the index.
     Cluster(Cluster),
+    /// Examines the settings in force with what they name: node, block files, disk, memory, addresses to listen on.
+    /// Names each fault and the line that mends it. Works while Cairn runs.
+    Doctor(Doctor),
     /// Audits the index: reads every row of every table, compares it with the journal, and reports each damage and how
     /// to repair it. With --node, also compares it with the node (headers, `gettxoutsetinfo muhash`).
     Verify(Verify),

@@ -20,11 +20,14 @@ const TWEAKS_SHARE: f64 = 0.0102;
 const SHARES_FROM: &str = "benches/RESULTS.md: chains of 256 MiB to 4 GiB with the proportions of the main network";
 /// Bytes of blocks below which fixed costs of the tables outweigh the shares.
 const LEAST_CHAIN: u64 = 256 << 20;
-/// Processor time of bulk indexing with the late stages, in seconds for 10^9 bytes of blocks: least and most.
-const CPU_SECONDS_PER_GB: (f64, f64) = (18.7, 22.5);
-/// Bytes of blocks that one core of the same machine decodes in a second.
+/// Processor time of bulk indexing with the late stages, in seconds for 10^9 bytes of blocks: least and most. From
+/// benches/RESULTS.md: the base stages took 11.9 to 12.5 s (2026-11-22), all stages with the late ones 1.3 to 1.5 times
+/// that (2026-11-26), and comparing witness commitments takes 0.7 s since (docs/performance.md).
+const CPU_SECONDS_PER_GB: (f64, f64) = (16.2, 19.5);
+/// Bytes of blocks that one core of the same machine decodes in a second: 732 MB (2026-11-22), less what comparing
+/// witness commitments takes since.
 const DECODE_RATE: f64 = 480e6;
-const CPU_FROM: &str = "benches/RESULTS.md: 18.7 to 22.5 s a GB on cores that decode 480 MB/s";
+const CPU_FROM: &str = "benches/RESULTS.md: 16.2 to 19.5 s a GB on cores that decode 480 MB/s";
 /// Share of another core that a further thread gains: least and most of what two threads gained over one.
 const CORE_YIELD: (f64, f64) = (0.86, 0.93);
 /// Cores up to which the gain of further threads was measured.
@@ -367,8 +370,8 @@ mod tests {
             values.map(|name| shown(&sheet, name)),
             ["765 GB", "390 GB", "76.5 GB", "467 GB", "500 GB", "537 MB/s", "480 MB/s"]
         );
-        // 765 GB at 18.7 to 22.5 s a GB on two cores.
-        assert_eq!(shown(&sheet, "first indexing"), "2.1 h to 2.8 h");
+        // 765 GB at 16.2 to 19.5 s a GB on two cores.
+        assert_eq!(shown(&sheet, "first indexing"), "111 min to 2.4 h");
         assert_eq!(sheet.findings, []);
         assert!(sheet.lines.iter().all(|line| !line.from.is_empty()), "{sheet:?}");
         let json = serde_json::to_value(&sheet).unwrap_or_default();
@@ -427,7 +430,7 @@ mod tests {
         let line = sheet.line("first indexing");
         assert!(line.is_some_and(|line| line.from.contains("more than two cores was not measured")), "{line:?}");
         // Reading 765 GB twice at 537 MB/s takes longer than the processors.
-        assert_eq!(shown(&sheet, "first indexing"), "47 min to 2.8 h");
+        assert_eq!(shown(&sheet, "first indexing"), "47 min to 2.4 h");
     }
 
     #[test]

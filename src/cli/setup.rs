@@ -1,8 +1,10 @@
 //! The command line of the first run.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
-use crate::config::{BlocksDir, Chain, IndexDir, Limits, MempoolMemory, Optional, ReadCache};
+use crate::config::{All, BlocksDir, Chain, IndexDir, Limits, MempoolMemory, Optional, ReadCache};
 
 #[derive(Args, Debug)]
 pub(crate) struct Plan {
@@ -23,4 +25,17 @@ pub(crate) struct Plan {
     /// Prints JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Doctor {
+    /// The node's data folder, where its bitcoin.conf is. Default: the folder around node_cookie or blocks_dir that has
+    /// one.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) bitcoin_dir: Option<PathBuf>,
+    /// Prints JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) all: All,
 }

@@ -8,6 +8,7 @@ mod contests;
 mod context;
 mod db;
 mod demo;
+mod doctor;
 mod events;
 mod evidence;
 mod feedback;
@@ -46,6 +47,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
     match command {
         Command::Demo(args) => demo::demo(&args, context),
         Command::Plan(args) => plan::plan(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
         Command::Index(args) => index::index(&args, context),
         Command::Serve(args) => serve::serve(&args),
         Command::Run(args) => serve::run(&args, context),

@@ -1,8 +1,6 @@
 //! `cairn plan`.
 
-use std::{fs, path::Path};
-
-use cairn_setup::{Disk, Machine, MeasureLimits, Plan, Severity, Sheet, measure, open_blocks};
+use cairn_setup::{Disk, Machine, MeasureLimits, Plan, Severity, Sheet, index_bytes, measure, open_blocks};
 
 use crate::{
     cli,
@@ -29,7 +27,7 @@ pub(crate) fn plan(args: &cli::Plan) -> Result<Exit, Failure> {
         machine: Machine::here(),
         memory_bytes: args.limits.memory + args.cache.cache + args.mempool.mempool_memory + SERVING_MEMORY,
         silent_payments: args.optional.silent_payments,
-        index_bytes: datadir.map_or(0, |datadir| bytes_in(&datadir.join("index")) + bytes_in(&datadir.join("bulk"))),
+        index_bytes: datadir.map_or(0, |datadir| index_bytes(datadir)),
     };
     let sheet = Sheet::new(&plan);
     print(&if args.json { json(&sheet)? } else { page(&sheet) })?;
@@ -57,10 +55,4 @@ fn page(sheet: &Sheet) -> String {
         text += &format!("\n{finding}");
     }
     text
-}
-
-/// Bytes of the files in a folder, without its subfolders; 0 if it cannot be listed.
-fn bytes_in(folder: &Path) -> u64 {
-    let entries = fs::read_dir(folder).into_iter().flatten();
-    entries.filter_map(|entry| entry.ok()?.metadata().ok()).filter(fs::Metadata::is_file).map(|meta| meta.len()).sum()
 }

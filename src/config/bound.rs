@@ -39,6 +39,24 @@ pub(super) struct Sizes {
 impl Sizes {
     /// A line for each command, as comments of a `cairn.toml`.
     pub(super) fn bounds(&self) -> String {
+        let mut text = String::new();
+        for (command, terms) in self.commands() {
+            let sum: u64 = terms.iter().map(|(_, bytes)| bytes).sum();
+            let terms = terms.iter().filter(|(_, bytes)| *bytes > 0);
+            let terms: Vec<String> = terms.map(|(name, bytes)| format!("{name}{}", size(*bytes))).collect();
+            text += &format!("# memory bound of cairn {command}: {} = {}\n", size(sum), terms.join(" + "));
+        }
+        text
+    }
+
+    /// Bytes that `cairn run` takes at most.
+    pub(super) fn run_bound(&self) -> u64 {
+        let [(_, terms), ..] = self.commands();
+        terms.iter().map(|(_, bytes)| bytes).sum()
+    }
+
+    /// The terms of the bound of each command, that of `cairn run` first.
+    fn commands(&self) -> [(&'static str, Vec<(&'static str, u64)>); 3] {
         let (memory, cache) = (("--memory ", self.memory), ("--cache ", self.cache));
         let mempool = ("--mempool-memory ", self.mempool);
         let prices = ("prices ", if self.fetches { PRICES } else { 0 });
@@ -49,18 +67,11 @@ impl Sizes {
             ("further reads ", more(self.reads, READS, READ)),
             ("Electrum ", if self.has_electrum { ELECTRUM } else { 0 }),
         ];
-        let mut text = String::new();
-        for (command, terms) in [
+        [
             ("run", [&[memory, cache, mempool, prices][..], &serving].concat()),
             ("index", vec![memory, mempool, prices]),
             ("serve", [&[cache, mempool][..], &serving].concat()),
-        ] {
-            let sum: u64 = terms.iter().map(|(_, bytes)| bytes).sum();
-            let terms = terms.iter().filter(|(_, bytes)| *bytes > 0);
-            let terms: Vec<String> = terms.map(|(name, bytes)| format!("{name}{}", size(*bytes))).collect();
-            text += &format!("# memory bound of cairn {command}: {} = {}\n", size(sum), terms.join(" + "));
-        }
-        text
+        ]
     }
 }
 
@@ -93,6 +104,7 @@ mod tests {
              # memory bound of cairn index: 4608 MiB = --memory 4 GiB + --mempool-memory 512 MiB\n\
              # memory bound of cairn serve: 1664 MiB = --cache 1 GiB + --mempool-memory 512 MiB + 128 MiB\n"
         );
+        assert_eq!(sizes.run_bound(), 5760 << 20);
         let fetching = Sizes { fetches: true, ..sizes }.bounds();
         assert!(fetching.contains(
             "# memory bound of cairn index: 4624 MiB = --memory 4 GiB + --mempool-memory 512 MiB + prices 16 MiB\n"

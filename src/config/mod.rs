@@ -260,31 +260,31 @@ impl DemoDir {
     }
 }
 
-/// All settings of commands, for `cairn config` (the global ones are with every command).
+/// All settings of commands, for `cairn config` and `cairn doctor` (the global ones are with every command).
 #[derive(Args, Clone, Debug)]
 pub(crate) struct All {
     #[command(flatten)]
-    index: IndexDir,
+    pub(crate) index: IndexDir,
     #[command(flatten)]
-    chain: Chain,
+    pub(crate) chain: Chain,
     #[command(flatten)]
-    blocks: BlocksDir,
+    pub(crate) blocks: BlocksDir,
     #[command(flatten)]
-    node: Node,
+    pub(crate) node: Node,
     #[command(flatten)]
-    limits: Limits,
+    pub(crate) limits: Limits,
     #[command(flatten)]
-    optional: Optional,
+    pub(crate) optional: Optional,
     #[command(flatten)]
-    cache: ReadCache,
+    pub(crate) cache: ReadCache,
     #[command(flatten)]
-    mempool: MempoolMemory,
+    pub(crate) mempool: MempoolMemory,
     #[command(flatten)]
     prices: Prices,
     #[command(flatten)]
     anchoring: Anchoring,
     #[command(flatten)]
-    http: Http,
+    pub(crate) http: Http,
     #[command(flatten)]
     scrub: Scrub,
     #[command(flatten)]
@@ -300,7 +300,30 @@ pub(crate) struct All {
 impl All {
     /// The memory bounds of the commands with these settings, as comments of a `cairn.toml`.
     pub(crate) fn bounds(&self) -> String {
-        let sizes = bound::Sizes {
+        self.sizes().bounds()
+    }
+
+    /// Bytes of memory that `cairn run` takes at most with these settings.
+    pub(crate) fn run_bound(&self) -> u64 {
+        self.sizes().run_bound()
+    }
+
+    /// The settings that have addresses to listen on, with these.
+    pub(crate) fn listeners(&self) -> Vec<(&'static str, SocketAddr)> {
+        let protocols = &self.http.protocols;
+        let all = [
+            ("listen", Some(self.http.listen)),
+            ("admin_listen", self.http.admin_listen),
+            ("esplora", protocols.esplora),
+            ("esplora_internal", protocols.esplora_internal),
+            ("electrum", protocols.electrum),
+            ("electrum_tls", protocols.electrum_tls),
+        ];
+        all.into_iter().filter_map(|(key, address)| Some((key, address?))).collect()
+    }
+
+    fn sizes(&self) -> bound::Sizes {
+        bound::Sizes {
             memory: self.limits.memory,
             cache: self.cache.cache,
             mempool: self.mempool.mempool_memory,
@@ -308,8 +331,7 @@ impl All {
             reads: self.http.max_concurrent_reads.into(),
             fetches: self.prices.are_fetched(),
             has_electrum: self.http.protocols.has_electrum(),
-        };
-        sizes.bounds()
+        }
     }
 }
 

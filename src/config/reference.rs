@@ -17,13 +17,16 @@ impl Setting {
     }
 }
 
+/// Commands that take all settings: they are not listed with each.
+const TAKE_ALL: [&str; 2] = [FILE, "doctor"];
+
 /// All settings, in the order of `cairn config --help`.
 pub(super) fn settings(command: &Command) -> Vec<Setting> {
     let global = command.get_arguments().filter(|a| is_setting(a));
     let mut settings: Vec<Setting> = global.map(|arg| Setting { arg: arg.clone(), commands: Vec::new() }).collect();
     if let Some(all) = command.find_subcommand(FILE) {
         for arg in all.get_arguments().filter(|a| is_setting(a) && !a.is_global_set()) {
-            let takers = command.get_subcommands().filter(|c| c.get_name() != FILE && takes(c, arg));
+            let takers = command.get_subcommands().filter(|c| !TAKE_ALL.contains(&c.get_name()) && takes(c, arg));
             let commands = takers.map(|c| c.get_name().to_owned()).collect();
             settings.push(Setting { arg: arg.clone(), commands });
         }
@@ -43,7 +46,8 @@ pub(crate) fn reference(command: &Command) -> String {
          Set each setting with a flag, an environment variable or a key of `cairn.toml`. Flags override the environment, \
          which overrides `cairn.toml`. An empty environment variable counts as not set. `cairn.toml` is read from the \
          current folder; `--config FILE` or `CAIRN_CONFIG` names another file. In it, lists are TOML arrays. Relative paths \
-         are relative to the current folder. `cairn config` prints the settings in force and the source of each value.\n\n\
+         are relative to the current folder. `cairn config` prints the settings in force and the source of each value, \
+         `cairn doctor` examines them.\n\n\
          | key | flag | environment | default | commands | meaning |\n|---|---|---|---|---|---|\n",
     );
     for setting in settings(command) {

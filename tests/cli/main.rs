@@ -10,6 +10,7 @@ mod damaged_blocks;
 mod demo;
 mod demo_live;
 mod deployed;
+mod doctor;
 mod evidence;
 mod exit_codes;
 mod feedback;
