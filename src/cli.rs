@@ -47,6 +47,9 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Generates a small chain with named actors, indexes it and serves it. Start here to look around.
     Demo(Demo),
+    /// Writes a cairn.toml that fits the node and the machine: finds the node's folder, cookie and ports, then examines
+    /// everything as `cairn doctor` does. Asks on a terminal; elsewhere flags and defaults count.
+    Init(Init),
     /// Prints the sizing sheet: disk, memory and time of the first indexing on this machine, measured on the block
     /// files. Names the source of each number, and what is too small. Writes nothing.
     Plan(Plan),

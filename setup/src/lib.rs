@@ -2,8 +2,9 @@
 //!
 //! [`measure`] and [`Machine`] gather facts; [`Sheet`] computes disk, memory and time from them. Each number names its
 //! source: counted or measured on this machine now, configured, or recorded by a benchmark. [`NodeConf`] reads a node's
-//! `bitcoin.conf`, and [`examine`] looks at a whole set-up. A [`Finding`] is a fault with the line that mends it. A value
-//! that could not be found out is unknown, with the reason. No text has a password or a cookie.
+//! `bitcoin.conf`, [`Candidates`] finds the nodes of a machine, and [`examine`] looks at a whole set-up. A [`Finding`]
+//! is a fault with the line that mends it. A value that could not be found out is unknown, with the reason. No text has
+//! a password or a cookie.
 
 mod block_findings;
 mod candidates;
@@ -20,10 +21,11 @@ mod node_conf;
 mod node_findings;
 mod node_folder;
 mod open;
+mod settings_file;
 mod sheet;
 mod units;
 
-pub use candidates::folder_around;
+pub use candidates::{Candidate, Candidates, folder_around, usual_dirs};
 pub use disk::Disk;
 pub use examine::{Checked, Examination, SetUp, examine, index_bytes};
 pub use finding::{Finding, Severity};
@@ -33,5 +35,6 @@ pub use measure::{DecodeSample, MeasureLimits, Measured, ReadSample, measure};
 pub use node_conf::{ConfError, NodeConf};
 pub use node_folder::NodeFolder;
 pub use open::open_blocks;
+pub use settings_file::{Credentials, FirstSettings};
 pub use sheet::{Plan, Sheet};
 pub use units::{duration, size};

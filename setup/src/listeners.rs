@@ -3,6 +3,7 @@
 use std::{
     io::{self, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
+    thread,
     time::Duration,
 };
 
@@ -12,6 +13,8 @@ use crate::finding::{Finding, Severity};
 
 /// Time for a connection and for an answer.
 const TIMEOUT: Duration = Duration::from_secs(3);
+/// Pause before a second look.
+const PAUSE: Duration = Duration::from_millis(200);
 /// Bytes that are read of an answer.
 const MAX_ANSWER_BYTES: u64 = 256 << 10;
 
@@ -47,9 +50,17 @@ pub(crate) enum Port {
 pub(crate) fn look_at(address: SocketAddr) -> Port {
     match TcpListener::bind(address) {
         Ok(_) => Port::Free,
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => health(address).map_or(Port::Taken, Port::Cairn),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            health(address).map_or_else(|| taken(address), Port::Cairn)
+        }
         Err(error) => Port::Refused(error),
     }
+}
+
+/// Looks again at an address that is taken: another examination may have listened there for a moment.
+fn taken(address: SocketAddr) -> Port {
+    thread::sleep(PAUSE);
+    if TcpListener::bind(address).is_ok() { Port::Free } else { Port::Taken }
 }
 
 /// The troubles of the Cairn at an address; `None` if it is another program.
@@ -116,9 +127,11 @@ mod tests {
     fn free_taken_and_refused() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let taken = listener.local_addr().unwrap();
-        std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            stream.write_all(b"220 mail.example ESMTP\r\n").unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                // The other side may be gone.
+                let _ = stream.and_then(|mut stream| stream.write_all(b"220 mail.example ESMTP\r\n"));
+            }
         });
         let port = look_at(taken);
         assert!(matches!(port, Port::Taken), "{port:?}");

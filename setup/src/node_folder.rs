@@ -93,15 +93,27 @@ impl NodeFolder {
         format!("http://127.0.0.1:{}", port.unwrap_or_else(|| default_rpc_port(network)))
     }
 
-    /// The networks of which the node has block files or a cookie here. A folder that this user may not look into
-    /// counts, because it exists.
+    /// True if something is at a path. A folder that this user may not look into counts, because it exists.
+    fn is_here(path: &Path) -> bool {
+        path.metadata().map_or_else(|error| error.kind() == io::ErrorKind::PermissionDenied, |_| true)
+    }
+
+    /// True if the node has block files of a network here, readable or not.
+    #[must_use]
+    pub fn has_blocks(&self, network: Network) -> bool {
+        NodeFolder::is_here(&self.blocks_dir(network))
+    }
+
+    /// The networks of which the node has block files or a cookie here. A cookie outside of the data folder is that of
+    /// the network which the configuration chooses.
     #[must_use]
     pub fn networks(&self) -> Vec<Network> {
-        let is_here = |path: PathBuf| match path.metadata() {
-            Ok(_) => true,
-            Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
+        let has_cookie = |network: Network| {
+            let cookie = self.cookie(network);
+            let is_own = network == self.conf.network() || cookie.starts_with(self.data_dir(network));
+            is_own && NodeFolder::is_here(&cookie)
         };
-        let has = |network: &Network| is_here(self.blocks_dir(*network)) || is_here(self.cookie(*network));
+        let has = |network: &Network| self.has_blocks(*network) || has_cookie(*network);
         Network::ALL.into_iter().filter(has).collect()
     }
 }
@@ -132,6 +144,12 @@ mod tests {
         .unwrap();
         let other = NodeFolder::read(root).unwrap();
         assert_eq!(other.blocks_dir(Network::Main), Path::new("/big/blocks"));
+        let elsewhere = tempfile::tempdir().unwrap();
+        let shared = elsewhere.path().join("cookie");
+        fs::write(&shared, "a:b").unwrap();
+        let chosen = format!("signet=1\nrpccookiefile={}\n", shared.display());
+        fs::write(root.join("bitcoin.conf"), chosen).unwrap();
+        assert_eq!(NodeFolder::read(root).unwrap().networks(), [Network::Signet, Network::Regtest]);
         assert_eq!(other.blocks_dir(Network::Signet), Path::new("/big/signet/blocks"));
         assert_eq!(other.data_dir(Network::Testnet4), Path::new("/data/testnet4"));
         assert_eq!(other.cookie(Network::Main), Path::new("/run/cookie"));

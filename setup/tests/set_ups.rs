@@ -359,7 +359,7 @@ fn a_port_that_is_taken() {
     let mut recorded = Recorded::good();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     recorded.listen = Some(taken.local_addr().unwrap());
-    drop(std::thread::spawn(move || drop(taken.accept())));
+    drop(std::thread::spawn(move || taken.incoming().for_each(drop)));
     recorded.finds("port_in_use", Severity::Fault, "listen = \"127.0.0.1:");
 }
 

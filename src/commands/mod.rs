@@ -14,6 +14,7 @@ mod evidence;
 mod feedback;
 mod import;
 mod index;
+mod init;
 mod keys;
 mod labels;
 mod mcp;
@@ -46,6 +47,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
     }
     match command {
         Command::Demo(args) => demo::demo(&args, context),
+        Command::Init(args) => init::init(&args),
         Command::Plan(args) => plan::plan(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Index(args) => index::index(&args, context),

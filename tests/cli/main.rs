@@ -20,6 +20,7 @@ mod flow;
 mod following;
 mod gaps;
 mod hostile;
+mod init;
 mod keys;
 mod labels;
 mod ledger;
