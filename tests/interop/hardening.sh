@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# systemd's own judgement of the units in deploy/: an exposure of at most 2.0 each, where 10 is a unit without a sandbox.
-# The units' commands of Cairn ($1, the binary) also work in the parts of the sandbox that can be had without systemd: an
-# unprivileged user without capabilities, a file system that is read-only but for the data folder, and a /proc with
-# nothing but processes. tests/cli/deployed.rs compares their system calls with the filters.
+# systemd's own judgement of the units in deploy/: an exposure of at most 2.0 each, where 10 is a unit without a
+# sandbox. The units' commands of Cairn ($1, the binary) also work in the parts of the sandbox that can be had without
+# systemd: an unprivileged user without capabilities, a file system that is read-only but for the data folder, and a
+# /proc with nothing but processes. tests/cli/deployed.rs compares their system calls with the filters.
 set -euo pipefail
 
 cairn=$1

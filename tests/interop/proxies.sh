@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# nginx, HAProxy and Caddy, which we did not write, in front of a demo of Cairn ($1, the binary) with the configurations of
-# deploy/: only names, ports, certificates and addresses are replaced. Bodies and their limit, streams, websockets,
+# nginx, HAProxy and Caddy, which we did not write, in front of a demo of Cairn ($1, the binary) with the configurations
+# of deploy/: only names, ports, certificates and addresses are replaced. Bodies and their limit, streams, websockets,
 # clients' addresses, HTTP/2 and time-outs: see proxies.py. A proxy that is missing is skipped by name.
 set -euo pipefail
 

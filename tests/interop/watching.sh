@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prometheus, which we did not write, watches two servers of Cairn ($1, the binary) with the files of deploy/: the demo,
-# which anchors, and an indexer over the same block files, which fetches prices and sells passes. The alerting rules pass
-# their tests; after CAIRN_WATCHING_SECONDS (300) every expression of the dashboard has values and no alert fires.
+# which anchors, and an indexer over the same block files, which fetches prices and sells passes. The alerting rules
+# pass their tests; after CAIRN_WATCHING_SECONDS (300) every expression of the dashboard has values and no alert fires.
 set -euo pipefail
 
 cairn=$1 seconds=${CAIRN_WATCHING_SECONDS:-300}

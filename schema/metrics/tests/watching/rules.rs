@@ -125,6 +125,7 @@ fn each_condition_of_the_guide_has_an_alert() {
         assert!(uses(&format!("cairn_trouble{{part=\"{}\"}} == 1", part.name())), "no alert for {}", part.name());
     }
     let guide = read("docs/operators.md");
+    assert!(guide.contains(&format!(", {} alerts with tests", rules.len())), "the guide has another number of alerts");
     let (mut conditions, mut is_table) = (0, false);
     for line in guide.lines() {
         if line == "| metric | alert |" || !line.starts_with('|') {
