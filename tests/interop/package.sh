@@ -3,7 +3,8 @@
 # commands of deploy/README.md, upgrades it over an older one, removes and purges it.
 #
 # package.sh FOLDER [SUITE]: FOLDER has the package that `make package` built; SUITE (bookworm) is the Debian that
-# mmdebstrap makes. Needs root, as chroot and mount do.
+# mmdebstrap makes. Needs root, as chroot and mount do. Where BITCOIND_EXE names a bitcoind, Cairn is set up on a node,
+# too.
 set -euo pipefail
 
 folder=${1:?usage: $0 FOLDER [SUITE]}
@@ -27,6 +28,8 @@ root=$(mktemp -d)
 stop() {
     [ -z "${server:-}" ] || kill "$server" 2>/dev/null || true
     [ -z "${server:-}" ] || wait "$server" 2>/dev/null || true
+    [ -z "${node:-}" ] || kill "$node" 2>/dev/null || true
+    [ -z "${node:-}" ] || wait "$node" 2>/dev/null || true
     umount "$root/proc" 2>/dev/null || true
     rm -rf --one-file-system "$root"
 }
@@ -88,6 +91,59 @@ bash -n "$root/usr/share/bash-completion/completions/cairn" || fail "bash does n
 inside sh -c 'cd / && CAIRN_CONFIG=/etc/cairn/cairn.toml cairn config' | grep -q '/var/lib/cairn' ||
     fail "the packaged settings are not read"
 
+# On a node of this machine: by the guide's `cairn init`, then as the service's user.
+on_node=''
+if [ -z "${BITCOIND_EXE:-}" ]; then
+    echo "interop: skipped the package on a node: BITCOIND_EXE names no bitcoind" >&2
+else
+    begun=$(date +%s)
+    rpc=127.0.0.1:18363
+    mkdir -p "$root/var/lib/bitcoind"
+    cat >"$root/var/lib/bitcoind/bitcoin.conf" <<CONF
+regtest=1
+server=1
+rest=1
+[regtest]
+rpcport=${rpc#*:}
+zmqpubhashblock=tcp://127.0.0.1:18364
+zmqpubsequence=tcp://127.0.0.1:18364
+CONF
+    # The guide gives the user access by an access control list; here everybody may read.
+    (umask 022 && exec "$BITCOIND_EXE" -datadir="$root/var/lib/bitcoind" -listen=0 -rpccookieperms=all \
+        -startupnotify="chmod -R go+rX $root/var/lib/bitcoind" -printtoconsole=0) &
+    node=$!
+    cookie="$root/var/lib/bitcoind/regtest/.cookie"
+    core() {
+        curl -fsS --user "$(cat "$cookie")" --data "{\"method\":\"$1\",\"params\":[$2]}" "http://$rpc"
+    }
+    for attempt in $(seq 1 60); do
+        if core getblockcount '' >/dev/null 2>&1; then break; fi
+        [ "$attempt" -lt 60 ] || fail "bitcoind does not answer"
+        sleep 0.5
+    done
+    core generatetodescriptor '120, "raw(51)#8lvh9jxk"' >/dev/null
+    chmod -R go+rX "$root/var/lib/bitcoind"
+    init=$(sed -n 's/ *#.*//; /^cairn init/p' "$here/deploy/README.md")
+    inside sh -c "$init" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "$init finds faults"; }
+    doctor=$(sed -n 's/^sudo -u cairn \(CAIRN_CONFIG.*cairn doctor\).*/\1/p' "$here/deploy/README.md")
+    [ -n "$doctor" ] || fail "deploy/README.md does not name the doctor"
+    listen=$(sed -n 's/^listen = "\(.*\)"/\1/p' "$root/etc/cairn/cairn.toml")
+    chroot --userspec=cairn:cairn "$root" env CAIRN_CONFIG=/etc/cairn/cairn.toml cairn run >"$root/run" 2>&1 &
+    server=$!
+    for attempt in $(seq 1 120); do
+        if curl -fsS "http://$listen/v1/network/summary" 2>/dev/null | grep -q '"height":120'; then break; fi
+        if ! kill -0 "$server" 2>/dev/null || [ "$attempt" = 120 ]; then cat "$root/run" >&2; fail "no answer on the node"; fi
+        sleep 0.5
+    done
+    on_node=", on a node after $(($(date +%s) - begun)) s"
+    chroot --userspec=cairn:cairn "$root" sh -c "cd / && $doctor" >"$root/log" 2>&1 ||
+        { cat "$root/log" >&2; fail "the doctor finds faults"; }
+    kill "$server" "$node"
+    wait "$server" "$node" || true
+    server='' node=''
+    rm -rf "$root/var/lib/bitcoind"
+fi
+
 # Purge keeps what exists once, and says so.
 inside apt-get -qq purge -y cairn >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "it is not purged"; }
 grep -q '/var/lib/cairn stays' "$root/log" || fail "purge does not say that the data stay"
@@ -105,5 +161,5 @@ inside apt-get -qq remove -y cairn >"$root/log" 2>&1
 [ -e "$root/etc/cairn/cairn.toml" ] || fail "removal took the settings"
 [ "$(cat "$root/var/lib/cairn/kept")" = kept ] || fail "removal took the data"
 
-echo "interop: package $(basename "$deb"), $(du -h "$deb" | cut -f1): first answer on a fresh Debian $suite after $taken s;" \
+echo "interop: package $(basename "$deb"), $(du -h "$deb" | cut -f1): first answer on a fresh Debian $suite after $taken s$on_node;" \
     "installed, purged, upgraded, removed"
