@@ -1,4 +1,4 @@
-//! What `cairn --version` says: all that a report of a fault, or a plan of an upgrade, wants to know of a program.
+//! `cairn --version`: all that a report of a fault, or a plan of an upgrade, wants to know of a program.
 
 use std::env::consts::{ARCH, OS};
 

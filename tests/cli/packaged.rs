@@ -1,4 +1,4 @@
-//! What a package has besides the binary: completions, manual pages, and the command of health checks.
+//! The parts of a package besides the server: completions, manual pages, and the command of health checks.
 
 use std::{
     collections::BTreeSet,
@@ -13,10 +13,13 @@ use crate::CAIRN;
 /// Names of the commands, as `--help` lists them.
 fn commands(world: &World) -> BTreeSet<String> {
     let help = world.stdout("--help");
-    let listed = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
     // Further lines of a description are further to the right.
-    let names = listed.lines().filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')));
-    let names: BTreeSet<String> = names.map(|line| line.split_whitespace().next().unwrap().to_owned()).collect();
+    let name = |line: &str| {
+        let (name, about) = line.strip_prefix("  ")?.split_once("  ")?;
+        let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+        (is_name && !name.starts_with('-') && !about.trim().is_empty()).then(|| name.to_owned())
+    };
+    let names: BTreeSet<String> = help.lines().filter_map(name).collect();
     assert!(names.len() > 20, "{names:?}");
     names
 }
@@ -97,7 +100,7 @@ fn health_checks_ask_the_server_that_runs() {
     let mut command = world.command("ready");
     let output = command.env("CAIRN_ADMIN_LISTEN", format!("127.0.0.1:{port}")).output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    server.end();
+    drop(server);
 
     // A server without an index answers nothing yet, and says why.
     let mut empty = world.start("serve --datadir nothing --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0");
@@ -105,5 +108,4 @@ fn health_checks_ask_the_server_that_runs() {
     let said = empty.said();
     let admin = said.split("serving operators address=").nth(1).unwrap().split_whitespace().next().unwrap();
     fails(world.run(&format!("ready --admin-listen {admin}")), 1, &["503"]);
-    empty.end();
 }

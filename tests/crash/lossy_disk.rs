@@ -34,7 +34,7 @@ const TTL: Duration = Duration::from_secs(1);
 const NAME: &str = "disk";
 const DISK: INodeNo = INodeNo(2);
 
-/// What the disk has, and what its cache has.
+/// The disk and its cache.
 struct Cached {
     durable: File,
     /// Newest content of pages that were written since the last flush.
@@ -55,7 +55,7 @@ impl Cached {
     }
 
     fn write(&mut self, offset: u64, data: &[u8]) {
-        // What comes later is lost; the kernel does not notice.
+        // Later writes are lost; the kernel does not notice.
         if !self.has_power {
             return;
         }

@@ -238,8 +238,8 @@ impl Scan {
         Ok(payments)
     }
 
-    /// Waits after a failure. The client's budget, a place, or the index come back; but what does not pass by itself, as
-    /// a damaged row does not, the client hears once.
+    /// Waits after a failure. The client's budget, a place, or the index come back. Of a failure that does not pass by
+    /// itself, such as a damaged row, the client hears once.
     async fn refused(&mut self, failure: Failure) -> Result<(), Gone> {
         tracing::debug!(failure.message, "a scan waits");
         if failure.code != Failure::BUSY && self.failed.as_ref() != Some(&failure) {
