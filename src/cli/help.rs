@@ -12,8 +12,8 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Look at the chain", &["cluster", "evidence", "snapshot"]),
     ("Import what is said of addresses, and prices", &["labels", "pools", "sanctions", "prices", "events"]),
     ("Look after clients", &["keys", "access", "feedback", "reports", "state"]),
-    ("Look after the index", &["doctor", "verify", "repair", "stages", "reindex", "unwind", "db"]),
-    ("Settings and interface", &["config", "openapi"]),
+    ("Look after the index", &["doctor", "ready", "verify", "repair", "stages", "reindex", "unwind", "db"]),
+    ("Settings and interface", &["config", "openapi", "completions", "manual"]),
 ];
 
 /// How the three commands relate that are easily mixed up.
