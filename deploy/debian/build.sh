@@ -11,7 +11,7 @@ version=3.8.0
 tools="${XDG_CACHE_HOME:-$HOME/.cache}/cairn/tools"
 cd "$(dirname "$0")/../.."
 
-if [ "$("$tools/bin/cargo-deb" --version 2>/dev/null)" != "$version" ]; then
+if [ "$("$tools/bin/cargo-deb" --version 2>/dev/null)" != "cargo-deb $version" ]; then
     echo "package: compiling cargo-deb $version (once)"
     build=$(mktemp -d)
     trap 'rm -rf "$build"' EXIT
@@ -20,9 +20,8 @@ fi
 command -v dpkg-shlibdeps >/dev/null || { echo "package: dpkg-dev is missing (Debian: dpkg-dev)" >&2; exit 1; }
 
 # `cairn --version` says which commit it is.
-CAIRN_COMMIT=${CAIRN_COMMIT:-$(git describe --always --dirty 2>/dev/null || true)}
-export CAIRN_COMMIT
-cargo build --locked --profile "$profile" --bin cairn
+commit=${CAIRN_COMMIT:-$(git describe --always --dirty 2>/dev/null || true)}
+CAIRN_COMMIT=$commit cargo build --locked --profile "$profile" --bin cairn
 cairn="${CARGO_TARGET_DIR:-target}/$profile/cairn"
 
 # What the package has and the tree has not: Cargo.toml names this folder.

@@ -21,7 +21,8 @@ deb=$(find "$folder" -name 'cairn_*.deb' -printf '%T@ %p\n' 2>/dev/null | sort -
 [ -f "$deb" ] || fail "no package in $folder; make package builds one"
 
 # A package of ours is not Debian's own: it has no changelog in Debian's form, and its libraries are linked in.
-lintian --allow-root --fail-on error,warning --suppress-tags no-changelog,embedded-library "$deb" ||
+lintian --allow-root --fail-on error,warning \
+    --suppress-tags no-changelog,wrong-name-for-upstream-changelog,embedded-library "$deb" ||
     fail "lintian finds faults"
 
 root=$(mktemp -d)
@@ -128,11 +129,11 @@ CONF
     doctor=$(sed -n 's/^sudo -u cairn \(CAIRN_CONFIG.*cairn doctor\).*/\1/p' "$here/deploy/README.md")
     [ -n "$doctor" ] || fail "deploy/README.md does not name the doctor"
     listen=$(sed -n 's/^listen = "\(.*\)"/\1/p' "$root/etc/cairn/cairn.toml")
-    chroot --userspec=cairn:cairn "$root" env CAIRN_CONFIG=/etc/cairn/cairn.toml cairn run >"$root/run" 2>&1 &
+    chroot --userspec=cairn:cairn "$root" env CAIRN_CONFIG=/etc/cairn/cairn.toml cairn run >"$root/served" 2>&1 &
     server=$!
     for attempt in $(seq 1 120); do
         if curl -fsS "http://$listen/v1/network/summary" 2>/dev/null | grep -q '"height":120'; then break; fi
-        if ! kill -0 "$server" 2>/dev/null || [ "$attempt" = 120 ]; then cat "$root/run" >&2; fail "no answer on the node"; fi
+        if ! kill -0 "$server" 2>/dev/null || [ "$attempt" = 120 ]; then cat "$root/served" >&2; fail "no answer on the node"; fi
         sleep 0.5
     done
     on_node=", on a node after $(($(date +%s) - begun)) s"
