@@ -15,6 +15,8 @@ fail() { echo "interop: container: $1" >&2; exit 1; }
 for program in mmdebstrap buildah podman docker-compose; do
     command -v "$program" >/dev/null || skip "no $program (Debian: mmdebstrap, buildah, podman, docker-compose)"
 done
+# Machines without systemd have control groups that crun does not take.
+runtime=$(command -v runc || command -v crun || true)
 [ "$(id -u)" = 0 ] || skip "not root, and images are made by root here"
 
 # Its parser accepts the file, and refuses one with a mistake.
@@ -61,7 +63,8 @@ size=$(podman image inspect --format '{{.Size}}' "localhost/$name")
 
 start() { # start WORDS…: the container, as deploy/compose has it.
     podman run --detach --quiet --name "$name" --read-only --cap-drop all --security-opt no-new-privileges \
-        --network host --volume "$name:/data" --env "CAIRN_LISTEN=$listen" --env CAIRN_ADMIN_LISTEN=127.0.0.1:18362 \
+        --network host --runtime "$runtime" --ulimit nofile=16384:16384 --ulimit nproc=4096:4096 \
+        --volume "$name:/data" --env "CAIRN_LISTEN=$listen" --env CAIRN_ADMIN_LISTEN=127.0.0.1:18362 \
         "localhost/$name" "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; skip "podman runs no container here"; }
 }
 answers() {
@@ -89,10 +92,10 @@ pid=$(podman inspect --format '{{.State.Pid}}' "$name")
 grep -q '^CapEff:[[:space:]]*0*$' "/proc/$pid/status" || fail "it has capabilities"
 # SIGTERM ends it by itself, and the volume keeps the index.
 begun_stop=$(date +%s)
-podman stop --time 30 "$name" >/dev/null
+podman stop --time 30 "$name" >/dev/null 2>&1
 [ $(($(date +%s) - begun_stop)) -lt 15 ] || fail "it does not stop"
 [ "$(podman inspect --format '{{.State.ExitCode}}' "$name")" = 143 ] || fail "it was killed"
-podman rm "$name" >/dev/null
+podman rm "$name" >/dev/null 2>&1
 start demo --still
 answers
 podman logs "$name" 2>&1 | grep -q 'generat' && fail "the second start made the chain again"
