@@ -28,9 +28,9 @@ pub fn closed() -> (TempDir, String) {
     let mut engine = Engine::open(data.path(), &Facts::of(Network::Regtest)).unwrap();
     let files = BlockFiles::open(blocks.path(), Network::Regtest).unwrap();
     let survey = files.survey(&|_| {}).unwrap();
-    engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
     engine.set_silent_payments(true);
-    engine.follow_silent_payments(&NoProgress, true).unwrap();
+    engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
+    engine.follow_up(&NoProgress, true).unwrap();
     let script = &chain.active()[5].block.txdata[0].output[0].script_pubkey;
     (data, script_hash(script))
 }

@@ -288,6 +288,8 @@ fn settled(text: &str, now: &std::ops::RangeInclusive<u64>) -> String {
     ages_settled(&out)
 }
 
+const DAY: u64 = 86_400;
+
 /// The name of a value of the clock at the beginning of a text, and the length of the value; it replaces the value.
 fn of_the_moment(text: &str, now: &std::ops::RangeInclusive<u64>) -> (Option<&'static str>, usize) {
     const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -296,9 +298,15 @@ fn of_the_moment(text: &str, now: &std::ops::RangeInclusive<u64>) -> (Option<&'s
     let ends = |at: usize| !text[at..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '.');
     if digits == 4
         && let Some(z) = text[..word].find('Z')
-        && unix_of(&text[..z]).is_some_and(|time| now.contains(&time))
+        && let Some(time) = unix_of(&text[..z])
     {
-        return (Some("<now>"), z + 1);
+        if now.contains(&time) {
+            return (Some("<now>"), z + 1);
+        }
+        // Claims count for the whole current day.
+        if [now.start(), now.end()].iter().any(|now| time == *now / DAY * DAY + DAY - 1) {
+            return (Some("<the end of today>"), z + 1);
+        }
     }
     if ends(digits) && (digits == 10 || digits == 13) {
         let time: u64 = text[..10].parse().unwrap();
