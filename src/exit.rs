@@ -25,7 +25,7 @@ cairn_model::words! {
         Corrupt: 4 = "block or undo files damaged or incomplete (the message names file and offset)",
         Index: 5 = "index missing, empty, damaged, in use by another process or of another network",
         DiskFull: 6 = "disk full, or too small (`cairn plan`); free some space and start again, the work resumes",
-        Difference: 7 = "damage, a difference or a fault was found (`verify`, `snapshot`, `state check`, `init`, `doctor`)",
+        Difference: 7 = "`cairn verify`, `cairn doctor` or another check found damage, a difference or a fault",
         Listen: 8 = "cannot listen: the address is in use or not permitted",
         Interrupted: 130 = "stopped by SIGINT (Ctrl-C); nothing is lost",
         Terminated: 143 = "stopped by SIGTERM; nothing is lost",
