@@ -1,6 +1,6 @@
 //! An index with a damaged table file: answers to clients and messages to operators.
 
-use std::{fs, sync::Arc};
+use std::{fs, path::Path, sync::Arc};
 
 use cairn_chaingen::{
     EverythingOptions,
@@ -21,16 +21,28 @@ use crate::support::{assert_problem, get, get_ok, open_config, script_hash};
 
 /// An index on disk that nobody has open, and a script of its chain.
 pub fn closed() -> (TempDir, String) {
+    closed_with(|_| Facts::of(Network::Regtest))
+}
+
+/// The same, with tweaks of silent payments, which are made of the block files.
+pub fn closed_with_tweaks() -> TempDir {
+    closed_with(|blocks| Facts { blocks_dir: Some(blocks.to_owned()), ..Facts::of(Network::Regtest) }).0
+}
+
+fn closed_with(facts: impl FnOnce(&Path) -> Facts) -> (TempDir, String) {
     let (blocks, data) = (temp_dir(), temp_dir());
+    let facts = facts(blocks.path());
     let options = EverythingOptions { blocks: 120, max_txs: 8, forks: vec![], showpieces: false };
     let chain = everything(12, &options).unwrap();
     write_chain(blocks.path(), &chain, &Layout::tidy(FileOptions::new(bitcoin::Network::Regtest, [0; 8]))).unwrap();
-    let mut engine = Engine::open(data.path(), &Facts::of(Network::Regtest)).unwrap();
+    let mut engine = Engine::open(data.path(), &facts).unwrap();
     let files = BlockFiles::open(blocks.path(), Network::Regtest).unwrap();
     let survey = files.survey(&|_| {}).unwrap();
-    engine.set_silent_payments(true);
+    engine.set_silent_payments(facts.blocks_dir.is_some());
     engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
-    engine.follow_up(&NoProgress, true).unwrap();
+    if facts.blocks_dir.is_some() {
+        engine.follow_up(&NoProgress, true).unwrap();
+    }
     let script = &chain.active()[5].block.txdata[0].output[0].script_pubkey;
     (data, script_hash(script))
 }

@@ -9,13 +9,13 @@ use serde_json::json;
 
 use super::Server;
 use crate::{
-    damaged::{closed, damage},
+    damaged::{closed_with_tweaks, damage},
     support::open_config,
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_hears_once_that_a_row_is_damaged() {
-    let (data, _) = closed();
+    let data = closed_with_tweaks();
     damage(&data, "tweaks");
     let slot = Arc::new(IndexSlot::with(Arc::new(Reader::open(&data.path().join("index")).unwrap())));
     let server = Server::over(&slot, open_config(), Options::default(), None).await;
