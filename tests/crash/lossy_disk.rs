@@ -12,6 +12,7 @@ use std::{
     path::PathBuf,
     process::Command,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
     time::{Duration, UNIX_EPOCH},
 };
 
@@ -289,9 +290,18 @@ impl LossyDisk {
 impl Drop for LossyDisk {
     fn drop(&mut self) {
         self.detach();
-        if let Some(session) = self.session.take() {
-            // A file system that is in use stays; the folder then stays, too.
-            let _ = session.umount_and_join();
+        // The kernel lets go of the file a moment after the device.
+        let cache = self.folder.path().join("cache");
+        let is_unmounted = (0..40).any(|_| {
+            let done = succeeds(Command::new("umount").arg(&cache));
+            if !done {
+                thread::sleep(Duration::from_millis(50));
+            }
+            done
+        });
+        if !is_unmounted {
+            succeeds(Command::new("umount").arg("-l").arg(&cache));
         }
+        drop(self.session.take());
     }
 }
