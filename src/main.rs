@@ -33,6 +33,7 @@ mod serving;
 mod signals;
 mod starter;
 mod stdio;
+mod traces;
 mod version;
 mod with_state;
 mod x402;

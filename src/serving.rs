@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 
 use crate::{
     checkouts::CheckoutWatch,
-    config::{Access, Http, payment_mark},
+    config::{Access, Http, Traces, payment_mark},
     counted::{count_passes, count_reports, count_sales},
     exit::{Exit, Failure},
     inbox::Inbox,
@@ -24,13 +24,16 @@ use crate::{
     listening::{listen, reachable},
     old_sales::remove_old_sales,
     other_listeners::OtherListeners,
-    service, x402,
+    service,
+    traces::Exporter,
+    x402,
 };
 
 /// Time for running requests to finish after a stop.
 const DRAIN: Duration = Duration::from_secs(3);
 
-/// Time for their threads to finish after that. Both times together are shorter than the time that a signal allows.
+/// Time for their threads to finish after that. Both times, and that for the last traces, are together shorter than the
+/// time that a signal allows.
 const LAST: Duration = Duration::from_millis(500);
 
 /// A listener and the configuration of its API.
@@ -45,6 +48,7 @@ pub(crate) struct Server {
     ledger: Option<Arc<dyn LedgerAccess>>,
     state: Option<StateUrl>,
     registry: Registry,
+    traces: Traces,
     damages: Arc<Damages>,
     troubles: Arc<TroubleSlot>,
 }
@@ -138,6 +142,7 @@ impl Server {
             ledger: None,
             state: None,
             registry,
+            traces: http.traces.clone(),
             damages,
             troubles,
         })
@@ -201,6 +206,16 @@ impl Server {
                 "passes are not sold: --pass-price-sats is set, and neither --lightning nor --payments-descriptor is"
             );
         }
+        let metrics = Arc::new(Metrics::of(self.registry.clone()));
+        let exporter = match &self.traces.otlp_endpoint {
+            None => None,
+            Some(endpoint) => {
+                let dropped = Arc::clone(&metrics.dropped_spans);
+                let (traces, exporter) = Exporter::start(endpoint, self.traces.otlp_sample, dropped)?;
+                self.config.http.traces = Some(traces);
+                Some(exporter)
+            }
+        };
         let runtime = cairn_http::runtime()?;
         let service = self.state.as_ref().map(|url| runtime.block_on(service::open(url))).transpose()?;
         let sales = lightning::sales(&self.access, service.as_ref(), self.config.network, &index);
@@ -211,7 +226,6 @@ impl Server {
         let result = runtime.block_on(async move {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             tracing::info!(url = self.config.http.base_url, "serving");
-            let metrics = Arc::new(Metrics::of(self.registry.clone()));
             let (node, ledger, damages, troubles) = (self.node, self.ledger, self.damages, self.troubles);
             if let Some(state) = service.clone() {
                 // All end with the runtime.
@@ -267,6 +281,9 @@ impl Server {
         });
         // Threads that read the index end before the index is closed, but reads that hang must not delay the exit.
         runtime.shutdown_timeout(LAST);
+        if let Some(exporter) = exporter {
+            exporter.finish();
+        }
         result.map_err(Failure::from)
     }
 }

@@ -32,6 +32,7 @@ mod state;
 mod tests;
 mod timestamps;
 mod toml_value;
+mod traces;
 mod values;
 mod x402;
 
@@ -61,6 +62,7 @@ pub(crate) use show::show;
 pub(crate) use starter::Starters;
 pub(crate) use state::StateDb;
 pub(crate) use timestamps::Timestamps;
+pub(crate) use traces::Traces;
 pub(crate) use values::{explained, whole};
 pub(crate) use x402::x402_terms_failure;
 
@@ -238,6 +240,8 @@ pub(crate) struct Http {
     pub(crate) limits: ClientLimits,
     #[command(flatten)]
     pub(crate) admin: AdminListener,
+    #[command(flatten)]
+    pub(crate) traces: Traces,
     /// Logs requests that take at least this many milliseconds. 0: logs none.
     #[arg(long, env = "CAIRN_SLOW_REQUEST_MS", value_name = "MS", default_value = "1000", value_parser = whole::<u32>(0..=u32::MAX.into()))]
     pub(crate) slow_request_ms: u32,

@@ -81,6 +81,7 @@ fn parsed(arg: &Arg, values: &[String]) -> Result<(), String> {
 /// Valid values by the name that the help gives a value; for arguments without a default.
 const EXAMPLES: &[(&str, &str)] = &[
     ("ADDR:PORT", "127.0.0.1:8080"),
+    ("COLLECTOR", "http://127.0.0.1:4318"),
     ("COUNT", "100"),
     ("DATE", "2026-11-29"),
     ("HEIGHT", "800000"),

@@ -42,6 +42,7 @@ mod snapshot;
 mod state;
 mod stdio;
 mod stopping;
+mod traces;
 mod waiting;
 mod watched;
 

@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use crate::contract::{
-    mode::{AccessMode, X402Gate},
-    pass::{CheckoutPause, PassOffer},
+use crate::{
+    contract::{
+        mode::{AccessMode, X402Gate},
+        pass::{CheckoutPause, PassOffer},
+    },
+    traces::sink::Traces,
 };
 
 /// Configuration of the server, independent of its operations.
@@ -54,6 +57,8 @@ pub struct HttpConfig {
     pub forwarded_header: ForwardedHeader,
     /// Requests that take at least this long are logged; `None`: none.
     pub slow_request: Option<Duration>,
+    /// Takes the spans of requests; `None`: requests are not traced.
+    pub traces: Option<Traces>,
     /// True if agents' tools may call operations whose input is private.
     pub private_tools: bool,
     /// Origins of web pages that may use `/mcp/` and send requests that change something, besides pages of this machine
@@ -128,6 +133,7 @@ impl Default for HttpConfig {
             trusted_proxies: Vec::new(),
             forwarded_header: ForwardedHeader::default(),
             slow_request: Some(Duration::from_secs(1)),
+            traces: None,
             private_tools: false,
             browser_origins: Vec::new(),
             mcp_versions: Vec::new(),

@@ -9,6 +9,8 @@
 //!          limits, access   answers          who may ask how much, who pays │ bodies, failures, versions
 //!              describe, pages               documents made from the operations │ what pages have in common
 //! ```
+//!
+//! `traces` records where the time of a request went.
 
 mod access;
 mod answers;
@@ -19,6 +21,7 @@ mod limits;
 mod pages;
 mod requests;
 mod server;
+mod traces;
 mod transport;
 
 pub use access::{
@@ -73,6 +76,11 @@ pub use requests::{
     work::{Asker, HeldMemory, HeldStream, OpenConnection},
 };
 pub use server::Service;
+pub use traces::{
+    encode::encode_traces,
+    sink::{TraceQueue, Traces},
+    span::Span,
+};
 pub use transport::{
     admin::{admin_router, serve_admin},
     hosts::Hosts,

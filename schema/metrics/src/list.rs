@@ -59,6 +59,8 @@ metrics! {
         REQUESTS_QUEUED = Gauge "cairn_http_requests_queued" [] "Requests that are waiting.";
         LOST_ANSWERS = Events "cairn_paid_answers_lost_total" []
             "Paid answers that could not be sent, because the client had disconnected meanwhile.";
+        SPANS_DROPPED = Events "cairn_trace_spans_dropped_total" []
+            "Spans of traces that could not be exported, because the collector was slow or unreachable.";
     }
     area "Prices", "`cairn run` with `price_sources`" {
         PRICE_FETCHES = Counter "cairn_price_fetches_total" ["source"] "Requests to sources of prices.";

@@ -71,7 +71,7 @@ impl<'v, T: Table<Key: OfTx>> Backward<'v, T> {
             self.rows.prev();
         }
         self.started = true;
-        self.view.count()?;
+        self.view.count(T::NAME)?;
         self.rows.status().map_err(|e| ReadError::of_table(T::NAME, e))?;
         // Before the first row of a table in the shared family lie those of another.
         let of_table = |(key, _): &(&[u8], &[u8])| T::TAG.is_none_or(|tag| key.first() == Some(&tag));

@@ -50,7 +50,7 @@ pub(crate) fn of_script(
     rows.seek(&from);
     let mut found = Vec::new();
     loop {
-        view.count()?;
+        view.count(Contests::NAME)?;
         let Some((key, value)) = rows.row()?.filter(|(key, _)| key.starts_with(&from)) else {
             return Ok((found, false));
         };

@@ -37,7 +37,7 @@ impl<'v> LedgerView<'v> {
     pub fn event(self, seq: u64) -> Result<Option<(u64, EventRow)>, ReadError> {
         let mut rows = self.view.raw_iterator::<Events>()?;
         rows.seek_for_prev(encode_key::<Events>(&seq));
-        self.view.count()?;
+        self.view.count(Events::NAME)?;
         rows.status().map_err(|e| ReadError::of_table(Events::NAME, e))?;
         let Some((key, value)) = rows.item() else { return Ok(None) };
         self.view.count_bytes(value)?;
@@ -56,7 +56,7 @@ impl<'v> LedgerView<'v> {
         let mut rows = self.view.raw_iterator::<Quotes>()?;
         let interval = series.interval.seconds();
         rows.seek_for_prev(encode_key::<Quotes>(&Candle { series, closes_at: time / interval * interval }));
-        self.view.count()?;
+        self.view.count(Quotes::NAME)?;
         rows.status().map_err(|e| ReadError::of_table(Quotes::NAME, e))?;
         match rows.item() {
             Some((key, value)) if key.first() == Quotes::TAG.as_ref() => {
@@ -89,12 +89,12 @@ impl<'v> LedgerView<'v> {
         let mut rows = self.view.raw_iterator::<Quotes>()?;
         rows.seek(Quotes::TAG.as_slice());
         loop {
-            self.view.count()?;
+            self.view.count(Quotes::NAME)?;
             rows.status().map_err(|e| ReadError::of_table(Quotes::NAME, e))?;
             let key = rows.key().filter(|key| key.first() == Quotes::TAG.as_ref());
             let Some(first) = key.map(Quotes::decode_key).transpose()? else { return Ok(found) };
             rows.seek_for_prev(encode_key::<Quotes>(&first_of(first.series, u32::MAX)));
-            self.view.count()?;
+            self.view.count(Quotes::NAME)?;
             rows.status().map_err(|e| ReadError::of_table(Quotes::NAME, e))?;
             let (key, value) = rows.item().ok_or_else(|| self.view.broken("a candle is gone"))?;
             self.view.count_bytes(value)?;

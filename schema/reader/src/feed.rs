@@ -25,7 +25,7 @@ impl FeedView<'_> {
     pub fn span(self) -> Result<Option<FeedSpan>, ReadError> {
         let Some(begun) = self.view.get::<Feed>(&0)? else { return Ok(None) };
         let mut rows = self.view.raw_iterator::<Feed>()?;
-        self.view.count()?;
+        self.view.count(Feed::NAME)?;
         rows.seek_for_prev(encode_key::<Feed>(&u64::MAX));
         rows.status().map_err(|e| ReadError::of_table(Feed::NAME, e))?;
         let last = rows.key().filter(|key| key.first().copied() == Feed::TAG).map(Feed::decode_key).transpose()?;
@@ -59,7 +59,7 @@ impl FeedView<'_> {
         rows.seek_for_prev(encode_key::<Announced>(&end));
         let mut found: Option<(Height, Vec<u64>)> = None;
         loop {
-            self.view.count()?;
+            self.view.count(Announced::NAME)?;
             rows.status().map_err(|e| ReadError::of_table(Announced::NAME, e))?;
             let Some(key) = rows.key().filter(|key| key.first().copied() == Announced::TAG) else { break };
             let AnnouncedKey { height, seq } = Announced::decode_key(key)?;

@@ -34,13 +34,13 @@ impl<'v> Forward<'v> {
 
     /// Like [`Forward::seek`]; a row read unless it is there already.
     pub(crate) fn seek_counted(&mut self, view: &View<'_>, key: &[u8]) -> Result<(), ReadError> {
-        if self.seek(key) { view.count() } else { Ok(()) }
+        if self.seek(key) { view.count(self.table) } else { Ok(()) }
     }
 
     /// Like [`Forward::next`]; one row read.
     pub(crate) fn next_counted(&mut self, view: &View<'_>) -> Result<(), ReadError> {
         self.next();
-        view.count()
+        view.count(self.table)
     }
 
     /// Goes to the last row up to a key.

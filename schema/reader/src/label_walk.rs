@@ -40,7 +40,7 @@ impl LabelWalk<'_> {
         let wanted = prefix.0.get(..self.significant).unwrap_or(&prefix.0);
         self.rows.seek(prefix.0);
         loop {
-            self.view.count()?;
+            self.view.count(Labels::NAME)?;
             self.rows.status().map_err(|e| ReadError::of_table(Labels::NAME, e))?;
             let Some((key, value)) = self.rows.item().filter(|(key, _)| key.starts_with(wanted)) else {
                 return Ok(found);

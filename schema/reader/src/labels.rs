@@ -83,7 +83,7 @@ impl LabelView<'_> {
     ) -> Result<Option<(ScriptHash, ScriptLabel)>, ReadError> {
         rows.seek(id.prefix.0);
         loop {
-            self.view.count()?;
+            self.view.count(Labels::NAME)?;
             rows.status().map_err(|e| ReadError::of_table(Labels::NAME, e))?;
             let Some((key, value)) = rows.item().filter(|(key, _)| key.starts_with(&id.prefix.0)) else {
                 return Ok(None);

@@ -85,7 +85,7 @@ impl<'w, T: ListingTable> Walk<'w, T> {
 
     /// The key of the row that the iterator is at, if it is one of the table.
     fn here(&self) -> Result<Option<ListingKey>, ReadError> {
-        self.view.count()?;
+        self.view.count(T::NAME)?;
         self.rows.status().map_err(|e| ReadError::of_table(T::NAME, e))?;
         let key = self.rows.key().filter(|key| key.starts_with(T::TAG.as_slice()));
         Ok(key.map(T::decode_key).transpose()?)

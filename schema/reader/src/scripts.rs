@@ -176,7 +176,7 @@ impl ScriptView<'_> {
                         Some(rows) => rows,
                         None => rows.insert(self.view.raw_iterator::<History>()?),
                     };
-                    self.view.count()?;
+                    self.view.count(History::NAME)?;
                     rows.seek_for_prev(encode_key::<History>(&(script.id, at)));
                     rows.status()?;
                     let found = rows.item().map(|(key, value)| Ok((History::decode_key(key)?, value.to_vec())));

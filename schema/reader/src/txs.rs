@@ -305,7 +305,7 @@ impl<'v> TransactionView<'v> {
     ) -> Result<Vec<TxNum>, ReadError> {
         let prefix = HashPrefix::of_txid(txid, self.view.facts().txid_prefix);
         let mut numbers = Vec::new();
-        self.view.count()?;
+        self.view.count(TxNums::NAME)?;
         rows.seek(encode_key::<TxNums>(&(prefix, TxNum(0))));
         while let Some(key) = rows.key() {
             let (found, tx_num) = TxNums::decode_key(key)?;
@@ -313,7 +313,7 @@ impl<'v> TransactionView<'v> {
                 break;
             }
             numbers.push(tx_num);
-            self.view.count()?;
+            self.view.count(TxNums::NAME)?;
             rows.next();
         }
         rows.status().map_err(|e| ReadError::of_table(TxNums::NAME, e))?;

@@ -273,10 +273,10 @@ impl<'r> View<'r> {
         self.work = Some(work);
     }
 
-    /// Counts a row that is about to be read.
-    pub(crate) fn count(&self) -> Result<(), ReadError> {
+    /// Counts a row of this table that is about to be read.
+    pub(crate) fn count(&self, table: &'static str) -> Result<(), ReadError> {
         self.rows_read.set(self.rows_read.get() + 1);
-        Ok(self.work.as_ref().map_or(Ok(()), |work| work.row())?)
+        Ok(self.work.as_ref().map_or(Ok(()), |work| work.row_of(table))?)
     }
 
     /// Counts bytes of a row that are about to be decoded.
@@ -301,7 +301,7 @@ impl<'r> View<'r> {
     }
 
     pub(crate) fn bytes<T: Table>(&self, key: &T::Key) -> Result<Option<DBPinnableSlice<'_>>, ReadError> {
-        self.count()?;
+        self.count(T::NAME)?;
         self.bytes_again::<T>(key)
     }
 
@@ -328,7 +328,7 @@ impl<'r> View<'r> {
         values
             .into_iter()
             .map(|value| {
-                self.count()?;
+                self.count(T::NAME)?;
                 let value = value.map_err(|e| ReadError::of_table(T::NAME, e))?;
                 value.iter().try_for_each(|bytes| self.count_bytes(bytes))?;
                 Ok(value)
@@ -359,7 +359,7 @@ impl<'r> View<'r> {
             Some(key) => iter.seek(encode_key::<T>(key)),
             None => iter.seek(T::TAG.as_slice()),
         }
-        self.count()?;
+        self.count(T::NAME)?;
         Ok(Scan { iter, view: self, started: false, table: PhantomData })
     }
 
@@ -400,7 +400,7 @@ impl<'r> View<'r> {
         prefix: &[u8],
     ) -> Result<bool, ReadError> {
         rows.seek(prefix);
-        self.count()?;
+        self.count(T::NAME)?;
         rows.status().map_err(|e| ReadError::of_table(T::NAME, e))?;
         Ok(rows.key().is_some_and(|key| key.starts_with(prefix)))
     }
@@ -449,7 +449,7 @@ impl<T: Table> Scan<'_, '_, T> {
     pub fn next_bytes(&mut self) -> Result<Option<(&[u8], &[u8])>, ReadError> {
         if self.started {
             self.iter.next();
-            self.view.count()?;
+            self.view.count(T::NAME)?;
         }
         self.started = true;
         if !self.iter.valid() {

@@ -2,6 +2,7 @@
 //! writes an answer counts it here as it goes, and stops with the error when a limit is passed, when the time is over,
 //! or when nobody waits any more.
 
+mod reads;
 mod turns;
 
 use std::{
@@ -14,8 +15,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use crate::turns::{SHORT, Turns};
+pub use crate::{
+    reads::{MAX_TABLES, OTHER, TableReads},
+    turns::{SHORT, Turns},
+};
 
+use crate::reads::Reads;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Polls between two readings of the clocks.
@@ -131,6 +136,8 @@ pub struct Work {
     /// Processor time without a turn.
     short: Duration,
     has_turn: Cell<bool>,
+    /// Reads by table, if the request is traced.
+    reads: Option<Reads>,
 }
 
 impl Work {
@@ -156,6 +163,7 @@ impl Work {
             turns: None,
             short: SHORT,
             has_turn: Cell::new(false),
+            reads: None,
         }
     }
 
@@ -166,6 +174,19 @@ impl Work {
         self.turns = Some(turns);
         self.short = SHORT / u32::try_from(requests.max(1)).unwrap_or(u32::MAX);
         self
+    }
+
+    /// The same, with its reads counted by table if the request is traced.
+    #[must_use]
+    pub fn traced(mut self, is_traced: bool) -> Self {
+        self.reads = is_traced.then(Reads::default);
+        self
+    }
+
+    /// Its reads by table so far; empty if the request is not traced.
+    #[must_use]
+    pub fn reads(&self) -> Vec<TableReads> {
+        self.reads.as_ref().map(Reads::list).unwrap_or_default()
     }
 
     /// The same, with its memory counted there.
@@ -274,9 +295,23 @@ impl Work {
         self.poll()
     }
 
+    /// Counts a row of this table that is about to be read.
+    ///
+    /// # Errors
+    /// As [`Work::row`].
+    pub fn row_of(&self, table: &'static str) -> Result<(), Stopped> {
+        if let Some(reads) = &self.reads {
+            reads.row(table);
+        }
+        self.row()
+    }
+
     /// Counts bytes of rows that are about to be decoded or walked. Those that are decoded twice count twice. Many at
     /// once wait for a turn, since nothing polls while they are decoded.
     pub fn read(&self, bytes: usize) -> Result<(), Stopped> {
+        if let Some(reads) = &self.reads {
+            reads.bytes(bytes);
+        }
         self.count(&self.bytes, bytes as u64, self.limits.get().bytes, Stopped::Bytes)?;
         if bytes as u64 > self.largest.get() {
             self.largest.set(bytes as u64);

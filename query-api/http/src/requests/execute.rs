@@ -41,6 +41,7 @@ use crate::{
         size::units_of_body,
     },
     server::Server,
+    traces::request::{RequestTrace, WorkSpan, waited},
 };
 
 /// Source of a request's parameters.
@@ -145,22 +146,26 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
     let redeeming = gate::redeeming_limit(server, &visitor.proofs);
     let delivery = Arc::new(Delivery::default());
     let waiting = Waiting::of(Arc::clone(&delivery), server.metrics.lost_answers());
-    let permit = server.admission.enter(info.cost, caller.client.as_ref(), limit).await?;
+    let trace = RequestTrace::current();
+    let entering = server.admission.enter(info.cost, caller.client.as_ref(), limit);
+    let permit = waited(trace.as_deref(), "admission", entering).await?;
     if let Some((_, bytes)) = body.as_ref().filter(|(_, bytes)| bytes.len() as u64 > SMALL) {
         share.hold(bytes.len() as u64 * PARSED)?;
     }
     let work = Work::within(info.cost.limits(limit)).held_by(Box::new(share));
-    let work = work.in_turns(Arc::clone(&server.turns), permit.beside());
+    let work = work.in_turns(Arc::clone(&server.turns), permit.beside()).traced(trace.is_some());
     // Dropped with this future: when it is done, late, or abandoned.
     let _waits = work.guard();
     let (shared, if_none_match) = (Arc::clone(server), caller.if_none_match);
     let (span, runtime, mine) = (tracing::Span::current(), Handle::current(), Arc::clone(&delivery));
+    let queued = Instant::now();
     let working = server.queue.run(move || {
         span.in_scope(|| {
             let op = shared.operations.get(at).ok_or_else(ApiError::internal)?;
             let admitted = Rc::new(Admitted::new(&shared.admission, op.info.cost, caller.client, permit));
             work.begin();
             let work = Rc::new(work);
+            let _traced = WorkSpan::begin(trace, Some(op.info.name), queued, &work);
             let _rest =
                 ExtraCharge { server: &shared, client: caller.client.as_ref(), cost: op.info.cost, work: &work };
             let parsed = body.map(|(kind, bytes)| kind.members(&bytes)).transpose();

@@ -26,6 +26,7 @@ use crate::{
     limits::{client::Client, session},
     pages::shell::FILE_POLICY,
     server::Server,
+    traces::request::RequestTrace,
 };
 
 /// Header with the number of rows of the index that an answer took.
@@ -89,6 +90,11 @@ pub(crate) async fn dispatch(
         && server.operations.get(at).is_some_and(|op| !op.is_for_tools(&server.config))
     {
         return not_as_tool().into_response();
+    }
+    if parts.extensions.get::<ToolRequest>().is_none()
+        && let Some((trace, op)) = RequestTrace::current().zip(server.operations.get(at))
+    {
+        trace.set_route(alias.unwrap_or(op.info.path));
     }
     let canonical = alias.zip(server.operations.get(at)).and_then(|(alias, op)| {
         let query = parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Work that is not an operation, for protocols besides the API: with the same rate limit, places, limits, time-out and
 //! errors.
 
-use std::{fmt, net::SocketAddr, rc::Rc, sync::Arc};
+use std::{fmt, net::SocketAddr, rc::Rc, sync::Arc, time::Instant};
 
 use axum::http::request::Parts;
 use cairn_work::{Stopped, Work};
@@ -17,6 +17,7 @@ use crate::{
     contract::cost::Cost,
     limits::{client::Client, memory::Share, size::units_of_body},
     server::Server,
+    traces::request::{RequestTrace, WorkSpan, waited},
     transport::connections::{permits::ConnectionPermit, refused},
 };
 
@@ -164,18 +165,22 @@ impl Api {
         }
         let limit = server.config.request_timeout;
         let share = server.flight.share(client.as_ref());
-        let permit = server.admission.enter(cost, client.as_ref(), limit).await?;
+        let trace = RequestTrace::current();
+        let entering = server.admission.enter(cost, client.as_ref(), limit);
+        let permit = waited(trace.as_deref(), "admission", entering).await?;
         let counted = Work::within(cost.limits(limit)).held_by(Box::new(share));
-        let counted = counted.in_turns(Arc::clone(&server.turns), permit.beside());
+        let counted = counted.in_turns(Arc::clone(&server.turns), permit.beside()).traced(trace.is_some());
         // Dropped with this future: when it is done, late, or abandoned.
         let _waits = counted.guard();
         let (shared, span) = (Arc::clone(&server), tracing::Span::current());
+        let queued = Instant::now();
         let working = server.queue.run(move || {
             span.in_scope(|| {
                 // Its place is free again when the work ends, even if nobody waits for it any more.
                 let _place = permit;
                 counted.begin();
                 let counted = Rc::new(counted);
+                let _traced = WorkSpan::begin(trace, None, queued, &counted);
                 let _rest = ExtraCharge { server: &shared, client: client.as_ref(), cost, work: &counted };
                 work(&counted).map_err(|error| match &error.source {
                     Some(source) => shared.backend.explain(&**source),

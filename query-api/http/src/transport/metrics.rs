@@ -3,14 +3,14 @@
 use std::{
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use axum::http::StatusCode;
 use cairn_metrics::{
-    BUILD_INFO, LOST_ANSWERS, REQUEST_DURATION, REQUESTS, REQUESTS_IN_FLIGHT, REQUESTS_QUEUED, ROWS_READ,
+    BUILD_INFO, LOST_ANSWERS, REQUEST_DURATION, REQUESTS, REQUESTS_IN_FLIGHT, REQUESTS_QUEUED, ROWS_READ, SPANS_DROPPED,
 };
 use prometheus::{HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
 
@@ -35,6 +35,8 @@ pub struct Metrics {
     counts: OnceLock<Option<Counts>>,
     /// Waiting requests.
     pub(crate) queued: Arc<AtomicUsize>,
+    /// Spans of traces that were not exported.
+    pub dropped_spans: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
@@ -47,6 +49,7 @@ struct Counts {
     durations: HistogramVec,
     rows_read: IntCounterVec,
     lost_answers: IntCounter,
+    dropped_spans: IntCounter,
 }
 
 impl Counts {
@@ -60,6 +63,7 @@ impl Counts {
             durations: REQUEST_DURATION.histograms(registry, &BOUNDS)?,
             rows_read: ROWS_READ.counters(registry)?,
             lost_answers: LOST_ANSWERS.counter(registry)?,
+            dropped_spans: SPANS_DROPPED.counter(registry)?,
         };
         // Shown from the start, even at zero.
         for (operation, _) in counts.operations.iter().chain([&OTHER]) {
@@ -115,6 +119,8 @@ impl Metrics {
     pub fn text(&self) -> String {
         if let Some(counts) = self.counts() {
             counts.queued.set(i64::try_from(self.queued.load(Ordering::Relaxed)).unwrap_or(i64::MAX));
+            let dropped = self.dropped_spans.load(Ordering::Relaxed);
+            counts.dropped_spans.inc_by(dropped.saturating_sub(counts.dropped_spans.get()));
         }
         text(&self.registry)
     }

@@ -3,6 +3,7 @@
 use std::{
     any::Any,
     convert::Infallible,
+    hash::BuildHasher,
     net::SocketAddr,
     pin::Pin,
     sync::Arc,
@@ -30,6 +31,7 @@ use crate::{
         http::{CountedAnswer, RequestArrival},
     },
     server::Server,
+    traces::request::RequestSpan,
     transport::{
         cors, head,
         names::{RATE_LIMIT, RATE_LIMIT_POLICY, REQUEST_ID},
@@ -72,6 +74,10 @@ pub(crate) async fn outermost(
     // Calls from inside the process have no peer and no rate limit.
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| *peer);
     let client = peer.map(|peer| Client::of(peer, request.headers(), &server.config));
+    let traced =
+        RequestSpan::begin(server.config.traces.as_ref(), &id, began, request.method(), request.headers(), || {
+            client.map(|client| server.pseudonyms.hash_one(client))
+        });
     let too_long = content_length(&request).is_some_and(|n| n > server.config.max_body_bytes as u64);
     let accepted = acceptable(request.headers());
     match accepted {
@@ -98,7 +104,11 @@ pub(crate) async fn outermost(
             }
             request.extensions_mut().insert(RequestArrival { at: began, id: Arc::clone(&id) });
             let span = tracing::info_span!("request", %id);
-            let response = next.run(request).instrument(span).await;
+            let answering = next.run(request).instrument(span);
+            let response = match &traced {
+                Some(traced) => Box::pin(traced.0.scope(answering)).await,
+                None => answering.await,
+            };
             if is_options { cors::preflight(response, asked_headers) } else { response }
         }
     };
@@ -136,6 +146,9 @@ pub(crate) async fn outermost(
         tokio::task::yield_now().await;
     }
     drop(in_flight);
+    if let Some(traced) = traced {
+        traced.end(response.status());
+    }
     // The router leaves out the body of an answer to HEAD, and gives the length of the body that GET has.
     if matches!(response.status(), StatusCode::NOT_MODIFIED | StatusCode::NO_CONTENT) {
         *response.body_mut() = Body::new(UnsizedBody);

@@ -93,7 +93,7 @@ impl ClaimWalk<'_> {
         let (mut from, mut own) = (prefix.to_vec(), None);
         for _ in 0..MAX_SAME_PREFIX {
             self.rows.seek(&from);
-            self.view.count()?;
+            self.view.count(Claims::NAME)?;
             let Some(key) = self.rows.row()?.map(|(key, _)| key).filter(|key| key.starts_with(prefix)) else { break };
             let hash = Claims::decode_key(key)?.script;
             let own = match own {

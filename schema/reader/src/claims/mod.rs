@@ -147,7 +147,7 @@ impl ClaimView<'_> {
         let mut rows = self.view.raw_iterator::<ClaimLists>()?;
         let last = ListDocument { list: list.clone(), is_complete, version: AFTER_ALL };
         rows.seek_for_prev(encode_key::<ClaimLists>(&last));
-        self.view.count()?;
+        self.view.count(ClaimLists::NAME)?;
         rows.status().map_err(|e| ReadError::of_table(ClaimLists::NAME, e))?;
         let Some((key, value)) = rows.item().filter(|(key, _)| key.first() == ClaimLists::TAG.as_ref()) else {
             return Ok(None);

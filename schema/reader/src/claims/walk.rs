@@ -99,7 +99,7 @@ impl ClaimWalk<'_> {
         self.contests.seek(&encode_key::<Contests>(&first));
         let mut redacted = HashSet::new();
         loop {
-            self.view.count()?;
+            self.view.count(Contests::NAME)?;
             let row = self.contests.row()?.filter(|(key, _)| key.first() == Contests::TAG.as_ref());
             let Some((key, value)) = row else { return Ok(redacted) };
             let key = Contests::decode_key(key)?;
@@ -116,7 +116,7 @@ impl ClaimWalk<'_> {
 
     /// The key of the row that the iterator is at, if it is about the script.
     fn here(&self, script: &[u8; 32]) -> Result<Option<ClaimKey>, ReadError> {
-        self.view.count()?;
+        self.view.count(Claims::NAME)?;
         let key = self.rows.row()?.map(|(key, _)| key).filter(|key| key.starts_with(script));
         Ok(key.map(Claims::decode_key).transpose()?)
     }

@@ -209,7 +209,7 @@ impl<'w> Walk<'w> {
 
     /// The row that the iterator is at.
     fn here(&mut self) -> Result<Option<Posting>, ReadError> {
-        self.view.count()?;
+        self.view.count(Names::NAME)?;
         self.rows.status().map_err(|e| ReadError::of_table(Names::NAME, e))?;
         let Some((key, value)) = self.rows.item().filter(|(key, _)| key.first() == Some(&(self.kind as u8))) else {
             return Ok(None);
