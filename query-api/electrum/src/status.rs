@@ -10,6 +10,7 @@ use cairn_domain::mempool::{Mempool, ScriptHash};
 use cairn_http::ApiError;
 use cairn_model::{BlockHash, Height, Sats, TxNum, Txid};
 use parking_lot::Mutex;
+use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -24,14 +25,21 @@ const WORTH_KEEPING: u64 = 16;
 /// Hashes that are kept; each takes about 250 bytes.
 const MAX_KEPT: usize = 65_536;
 
-/// A transaction of a history.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// A transaction of a history, as the protocol writes it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub(crate) struct Entry {
+    #[serde(rename = "tx_hash", serialize_with = "as_text")]
     pub(crate) txid: Txid,
     /// 0 or −1 if it is unconfirmed.
     pub(crate) height: i64,
     /// Of unconfirmed ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fee: Option<Sats>,
+}
+
+/// Writes a transaction id straight into the answer: histories have thousands.
+pub(crate) fn as_text<S: Serializer>(txid: &Txid, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(txid)
 }
 
 /// Fails if a history is longer than this.
@@ -83,12 +91,8 @@ fn batch(at: &Pinned<'_>, script: &Script, from: u64) -> Result<Vec<Entry>, ApiE
     let mut found = at.confirmed_history(script, skip, usize::try_from(count).unwrap_or(0))?;
     found.reverse();
     let numbers: Vec<TxNum> = found.iter().map(|entry| entry.tx_num).collect();
-    at.view.transactions().fetch(&numbers)?;
-    let entry = |number: &TxNum| {
-        let (txid, height) = at.view.transactions().txid(*number)?.ok_or_else(ApiError::internal)?;
-        Ok(Entry { txid, height: i64::from(height), fee: None })
-    };
-    numbers.iter().map(entry).collect()
+    let txids = at.view.transactions().txids(&numbers)?;
+    Ok(txids.into_iter().map(|(txid, height)| Entry { txid, height: height.into(), fee: None }).collect())
 }
 
 /// All transactions of a script, in the order of its status.

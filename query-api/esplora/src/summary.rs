@@ -85,11 +85,10 @@ fn push_entries(
     list: &mut List<'_>,
 ) -> Result<(), Refusal> {
     for some in at.confirmed_history(script, skip, limit)?.chunks(AT_A_TIME) {
-        let numbers: Vec<TxNum> = some.iter().map(|entry| entry.tx_num).collect();
-        at.view.transactions().fetch(&numbers)?;
-        for entry in some {
-            let found = at.view.transactions().txid(entry.tx_num)?;
-            let (txid, height) = found.ok_or_else(ApiError::internal)?;
+        // The history has the newest first.
+        let numbers: Vec<TxNum> = some.iter().rev().map(|entry| entry.tx_num).collect();
+        let txids = at.view.transactions().txids(&numbers)?;
+        for (entry, (txid, height)) in some.iter().zip(txids.into_iter().rev()) {
             let block = at.view.chain().get(height).ok_or_else(ApiError::internal)?;
             list.push(&SummaryJson {
                 txid: txid.to_string(),

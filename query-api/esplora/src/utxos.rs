@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use cairn_chain::{At, Pinned, Script};
 use cairn_domain::script_sha256;
-use cairn_http::{ApiError, Work};
+use cairn_http::Work;
 use cairn_model::{Height, Outpoint, TxNum, Txid, is_unspendable};
 use serde::Serialize;
 
@@ -51,10 +51,8 @@ fn confirmed(at: &Pinned<'_>, script: &Script, list: &mut List<'_>) -> Result<()
     let (mempool, mut blocks) = (at.mempool()?, HashMap::<Height, At>::new());
     for some in coins.chunks(AT_A_TIME) {
         let numbers: Vec<TxNum> = some.iter().map(|(coin, _)| coin.tx_num).collect();
-        at.view.transactions().fetch(&numbers)?;
-        for (coin, value) in some {
-            let found = at.view.transactions().txid(coin.tx_num)?;
-            let (txid, height) = found.ok_or_else(ApiError::internal)?;
+        let txids = at.view.transactions().txids(&numbers)?;
+        for ((coin, value), (txid, height)) in some.iter().zip(txids) {
             if mempool.spender(&txid, coin.vout).is_some() {
                 continue;
             }

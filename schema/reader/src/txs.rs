@@ -273,6 +273,32 @@ impl<'v> TransactionView<'v> {
         Ok(Some((txid, height)))
     }
 
+    /// Ids and block heights of transactions of these numbers, which ascend. Reads each row once, many in a look-up, and
+    /// keeps none.
+    ///
+    /// # Errors
+    /// Fails if one is beyond the tip.
+    pub fn txids(self, tx_nums: &[TxNum]) -> Result<Vec<(Txid, Height)>, ReadError> {
+        let beyond = || self.view.broken("a transaction beyond the tip");
+        let place = |tx_num: &TxNum| self.log_place(*tx_num).ok_or_else(beyond);
+        let places: Vec<(Height, TxNum, usize)> = tx_nums.iter().map(place).collect::<Result<_, _>>()?;
+        let (mut found, mut positions, mut txids) = (Vec::with_capacity(places.len()), Vec::new(), Vec::new());
+        let of_rows: Vec<_> = places.chunk_by(|(_, a, _), (_, b, _)| a == b).collect();
+        for some in of_rows.chunks(KEPT_ROWS) {
+            let firsts: Vec<TxNum> = some.iter().map(|places| places[0].1).collect();
+            for (places, row) in some.iter().zip(self.view.bytes_of_many::<BlockLog>(&firsts)?) {
+                let row = row.ok_or_else(|| self.view.broken("a row of block_log is missing"))?;
+                positions.clear();
+                positions.extend(places.iter().map(|(_, _, at)| at));
+                txids.clear();
+                let height = LogRow::txids(&row, &positions, &mut txids)?;
+                let height = self.logged(height, places[0].0, |height| *height)?;
+                found.extend(txids.iter().map(|txid| (*txid, height)));
+            }
+        }
+        Ok(found)
+    }
+
     /// scriptPubKey of an output. One row read.
     pub fn script_at(self, outpoint: Outpoint) -> Result<Vec<u8>, ReadError> {
         let missing = || self.view.broken("a first output is missing");

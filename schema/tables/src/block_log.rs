@@ -378,6 +378,27 @@ impl LogRow {
         Ok(Some((place, Txid(b.array()?))))
     }
 
+    /// Appends the ids of some transactions of a row, which stand at ascending positions, in one pass. The height of the
+    /// row; `None` if the row is shorter, or the positions do not ascend.
+    pub fn txids(bytes: &[u8], positions: &[usize], into: &mut Vec<Txid>) -> Result<Option<Height>, DecodeError> {
+        let mut b = Input::new(BlockLog::NAME, bytes);
+        let (height, _, _, n) = head(&mut b)?;
+        let mut next = 0;
+        for &at in positions {
+            if at >= n || at < next {
+                return Ok(None);
+            }
+            while next < at {
+                let (_, inputs, outputs) = skip_head(&mut b)?;
+                skip_inputs(&mut b, inputs)?;
+                skip_outputs(&mut b, outputs)?;
+                next += 1;
+            }
+            into.push(Txid(b.clone().array()?));
+        }
+        Ok(Some(height))
+    }
+
     /// Appends one script of a row: that of output `vout` of the transaction at `at`. The height of the row; `None` if
     /// there is no such output.
     pub fn script_of(bytes: &[u8], at: usize, vout: u32, into: &mut Vec<u8>) -> Result<Option<Height>, DecodeError> {

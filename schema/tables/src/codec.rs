@@ -159,7 +159,16 @@ impl<'a> Input<'a> {
     }
 
     /// Skips a LEB128 number.
+    #[inline]
     pub fn skip_varint(&mut self) -> Result<(), DecodeError> {
+        // The last byte of a number is the first one without the high bit: in a word, all eight are looked at at once.
+        if let Some(word) = self.bytes.first_chunk::<8>() {
+            let ends = !u64::from_le_bytes(*word) & 0x8080_8080_8080_8080;
+            if ends != 0 {
+                self.bytes = &self.bytes[ends.trailing_zeros() as usize / 8 + 1..];
+                return Ok(());
+            }
+        }
         let end = self.bytes.iter().position(|byte| byte & 0x80 == 0).ok_or_else(|| self.error("too short"))?;
         self.bytes = &self.bytes[end + 1..];
         Ok(())

@@ -5,15 +5,16 @@ use std::{rc::Rc, sync::Arc};
 use cairn_chain::{Pinned, Script};
 use cairn_domain::script_sha256;
 use cairn_http::{ApiError, Cost, Work};
-use cairn_model::Outpoint;
-use serde_json::{Value, json};
+use cairn_model::{Height, Outpoint, Sats, Txid};
+use serde::Serialize;
+use serde_json::json;
 
 use crate::{
     answer::{Answer, write},
     client::Client,
     failure::{Failure, Refusal},
     params::Params,
-    status::{self, Entry},
+    status::{self, as_text},
 };
 
 pub(super) async fn balance(client: &Client, params: &Params) -> Answer {
@@ -28,15 +29,19 @@ pub(super) async fn balance(client: &Client, params: &Params) -> Answer {
     write(&found.await?)
 }
 
-fn value(entry: &Entry) -> Value {
-    match entry.fee {
-        None => json!({"tx_hash": entry.txid.to_string(), "height": entry.height}),
-        Some(fee) => json!({"tx_hash": entry.txid.to_string(), "height": entry.height, "fee": fee}),
-    }
+/// A coin, as the protocol writes it.
+#[derive(Serialize)]
+struct Coin {
+    #[serde(serialize_with = "as_text")]
+    tx_hash: Txid,
+    tx_pos: u32,
+    /// 0 if it is unconfirmed.
+    height: Height,
+    value: Sats,
 }
 
 /// Writes entries, and counts the bytes of the answer.
-fn written(entries: &[Value], work: &Work) -> Result<String, Refusal> {
+fn written<T: Serialize>(entries: &[T], work: &Work) -> Result<String, Refusal> {
     let text = serde_json::to_string(entries).map_err(ApiError::from)?;
     work.answered(text.len())?;
     Ok(text)
@@ -47,8 +52,7 @@ pub(super) async fn history(client: &Client, params: &Params) -> Answer {
     let found = client.electrum.read_by_size(client.asker, move |at, work, room| {
         let script = at.script(hash)?;
         let length = status::length(at, &script, max, room)?;
-        let entries: Vec<Value> = status::history(at, &script, length)?.iter().map(value).collect();
-        written(&entries, work)
+        written(&status::history(at, &script, length)?, work)
     });
     found.await
 }
@@ -58,8 +62,7 @@ pub(super) async fn mempool(client: &Client, params: &Params) -> Answer {
     let found = client.electrum.read_by_size(client.asker, move |at, work, room| {
         let script = Script { hash, found: None };
         let length = status::length(at, &script, max, room)?;
-        let entries: Vec<Value> = status::unconfirmed(at.mempool()?, &script, length).iter().map(value).collect();
-        written(&entries, work)
+        written(&status::unconfirmed(at.mempool()?, &script, length), work)
     });
     found.await
 }
@@ -84,19 +87,17 @@ pub(super) async fn unspent(client: &Client, params: &Params) -> Answer {
 }
 
 /// Confirmed coins that no unconfirmed transaction spends, in the order of the chain.
-fn confirmed_coins(at: &Pinned<'_>, script: &Script, count: u64) -> Result<Vec<Value>, Refusal> {
+fn confirmed_coins(at: &Pinned<'_>, script: &Script, count: u64) -> Result<Vec<Coin>, Refusal> {
     let Some(found) = script.found.filter(|_| count > 0) else { return Ok(Vec::new()) };
     let limit = usize::try_from(count).unwrap_or(usize::MAX);
     let coins = at.view.scripts().coins(found.id, Outpoint::default(), limit)?;
     let (mempool, mut values) = (at.mempool()?, Vec::with_capacity(coins.len()));
     for some in coins.chunks(128) {
         let numbers: Vec<_> = some.iter().map(|(outpoint, _)| outpoint.tx_num).collect();
-        at.view.transactions().fetch(&numbers)?;
-        for (outpoint, sats) in some {
-            let found = at.view.transactions().txid(outpoint.tx_num)?;
-            let (txid, height) = found.ok_or_else(ApiError::internal)?;
+        let txids = at.view.transactions().txids(&numbers)?;
+        for ((outpoint, sats), (txid, height)) in some.iter().zip(txids) {
             if mempool.spender(&txid, outpoint.vout).is_none() {
-                values.push(coin(&txid.to_string(), outpoint.vout, height, *sats));
+                values.push(Coin { tx_hash: txid, tx_pos: outpoint.vout, height, value: *sats });
             }
         }
     }
@@ -104,7 +105,7 @@ fn confirmed_coins(at: &Pinned<'_>, script: &Script, count: u64) -> Result<Vec<V
 }
 
 /// Unconfirmed coins that no unconfirmed transaction spends.
-fn unconfirmed_coins(at: &Pinned<'_>, script: &Script, limit: u64, work: &Rc<Work>) -> Result<Vec<Value>, Refusal> {
+fn unconfirmed_coins(at: &Pinned<'_>, script: &Script, limit: u64, work: &Rc<Work>) -> Result<Vec<Coin>, Refusal> {
     let (mempool, mut values) = (at.mempool()?, Vec::new());
     for entry in status::unconfirmed(mempool, script, limit) {
         work.poll()?;
@@ -112,15 +113,11 @@ fn unconfirmed_coins(at: &Pinned<'_>, script: &Script, limit: u64, work: &Rc<Wor
         for (vout, output) in (0u32..).zip(&tx.outputs) {
             let is_coin = script_sha256(&output.script) == script.hash && mempool.spender(&entry.txid, vout).is_none();
             if is_coin {
-                values.push(coin(&entry.txid.to_string(), vout, 0, output.value));
+                values.push(Coin { tx_hash: entry.txid, tx_pos: vout, height: 0, value: output.value });
             }
         }
     }
     Ok(values)
-}
-
-fn coin(txid: &str, vout: u32, height: u32, sats: u64) -> Value {
-    json!({"tx_hash": txid, "tx_pos": vout, "height": height, "value": sats})
 }
 
 pub(super) async fn subscribe(client: &mut Client, params: &Params) -> Answer {

@@ -134,7 +134,14 @@ fn a_single_transaction_of_the_log() {
         }
         for beyond in [row.txs.txs.len(), usize::MAX] {
             assert_eq!(LogRow::decode_one(&bytes, beyond, &mut one).unwrap(), None);
+            assert_eq!(LogRow::txids(&bytes, &[0, beyond], &mut Vec::new()).unwrap(), None);
         }
+        // Some of its ids: each third one, twice.
+        let positions: Vec<usize> = (0..row.txs.txs.len()).step_by(3).flat_map(|at| [at, at]).collect();
+        let mut txids = Vec::new();
+        assert_eq!(LogRow::txids(&bytes, &positions, &mut txids).unwrap(), Some(row.height));
+        assert_eq!(txids, positions.iter().map(|at| row.txs.txs[*at].txid).collect::<Vec<_>>());
+        assert_eq!(LogRow::txids(&bytes, &[1, 0], &mut Vec::new()).unwrap(), None);
     }
     assert!(LogRow::decode_one(&[], 0, &mut one).is_err());
 }
