@@ -10,7 +10,10 @@
 #[path = "support/questions.rs"]
 mod questions;
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
 
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut};
 use cairn_chaingen::{
@@ -33,16 +36,14 @@ use questions::{LocalApi, Question};
 const PER_BLOCK: u64 = 2_000;
 /// Satoshis of a payment.
 const PAID: u64 = 5_000;
-/// Coins that the busy address keeps at most.
-const KEPT: usize = 50;
+/// Coins that an address keeps, or one more: those of a short history and of a long one have as many coins, so that
+/// only the history differs.
+const KEPT: usize = 3;
 /// The pages, after the address.
 const PAGES: [&str; 4] = ["", "/transactions", "/flow", "/cluster"];
 
-/// Transactions of the addresses with short histories.
-const SHORT: [usize; 2] = [100, 3];
-
-/// A chain in which one script is paid and pays on, over and over; its address, and those of scripts that are paid a
-/// few times.
+/// A chain in which scripts are paid and pay on, one of them over and over; its address, and those of the ones with 100
+/// and with 3 transactions.
 fn chain(payments: u64) -> (Chain, [String; 3]) {
     let mut builder = ChainBuilder::new(54);
     let mut script = |key| builder.keyring().script(&Lock::P2wpkh { key }).unwrap();
@@ -61,25 +62,20 @@ fn chain(payments: u64) -> (Chain, [String; 3]) {
         funds = (OutPoint { txid, vout: 1 }, left);
         OutPoint { txid, vout: 0 }
     };
-    for (script, count) in short.iter().zip(SHORT) {
-        for _ in 0..count {
-            pay(&mut builder, script);
-            builder.mine(&BlockSpec::default()).unwrap();
-        }
-    }
-    let (mut own, mut made) = (VecDeque::new(), 0_u64);
-    while made < payments {
-        // It is paid until it has enough coins, and then pays on as often as it is paid.
-        own.push_back(pay(&mut builder, &busy));
-        made += 1;
-        if own.len() > KEPT {
-            let coin = own.pop_front().unwrap();
-            let outputs = vec![output(&payer, PAID - 500)];
-            builder.spend(&[coin], outputs, &Style::default()).and_then(|tx| builder.add(tx)).unwrap();
-            made += 1;
-        }
-        if made % PER_BLOCK < 2 {
-            builder.mine(&BlockSpec::default()).unwrap();
+    for (script, count, per_block) in [(&short[0], 100, 1), (&short[1], 3, 1), (&busy, payments, PER_BLOCK)] {
+        let mut own = VecDeque::new();
+        for made in 1..=count {
+            // It is paid until it has enough coins, and then pays on as often as it is paid.
+            if own.len() <= KEPT {
+                own.push_back(pay(&mut builder, script));
+            } else {
+                let coin = own.pop_front().unwrap();
+                let outputs = vec![output(&payer, PAID - 500)];
+                builder.spend(&[coin], outputs, &Style::default()).and_then(|tx| builder.add(tx)).unwrap();
+            }
+            if made % per_block == 0 {
+                builder.mine(&BlockSpec::default()).unwrap();
+            }
         }
     }
     builder.mine(&BlockSpec::default()).unwrap();
@@ -103,11 +99,13 @@ fn index(folder: &std::path::Path, chain: &Chain) -> Engine {
     engine
 }
 
-/// Rows that all operations have read so far.
-fn rows(registry: &Registry) -> u64 {
+/// Rows that each operation has read so far.
+fn rows(registry: &Registry) -> BTreeMap<String, u64> {
     let all = registry.gather();
     let of = all.iter().filter(|family| family.name() == "cairn_http_rows_read_total");
-    of.flat_map(|family| family.get_metric()).map(|metric| metric.get_counter().get_value() as u64).sum()
+    of.flat_map(|family| family.get_metric())
+        .map(|metric| (metric.get_label()[0].value().to_owned(), metric.get_counter().get_value() as u64))
+        .collect()
 }
 
 fn percentile(millis: &mut [f64], percent: usize) -> f64 {
@@ -131,6 +129,7 @@ fn main() {
     println!("addresses with {payments}, 100 and 3 transactions; {times} times each, in turns\n");
     println!("| page | ms, median | 99 % | of 100 | 99 % | of 3 | 99 % | ratio to 100 | to 3 | rows | of 100 | of 3 |");
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
+    let mut by_operation = Vec::new();
     for page in PAGES {
         let questions = addresses.each_ref().map(|address| Question::get(format!("/address/{address}{page}")));
         // The first time warms.
@@ -138,7 +137,10 @@ fn main() {
             api.ask(question);
             let before = rows(&registry);
             api.ask(question);
-            rows(&registry) - before
+            let mut read = rows(&registry);
+            read.iter_mut().for_each(|(operation, rows)| *rows -= before.get(operation).unwrap_or(&0));
+            read.retain(|_, rows| *rows > 0);
+            read
         });
         let mut millis = [const { Vec::new() }; 3];
         for _ in 0..times {
@@ -150,7 +152,22 @@ fn main() {
         let ([ms, ms_99], [to_full, to_few]) = ([busy.0, busy.1], [busy.0 / full.0, busy.0 / few.0]);
         println!(
             "| /address/…{page} | {ms:.1} | {ms_99:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {to_full:.2} | {to_few:.2} | {} | {} | {} |",
-            full.0, full.1, few.0, few.1, read[0], read[1], read[2]
+            full.0,
+            full.1,
+            few.0,
+            few.1,
+            read[0].values().sum::<u64>(),
+            read[1].values().sum::<u64>(),
+            read[2].values().sum::<u64>()
         );
+        by_operation.push((page, read));
+    }
+    println!("\nrows by operation, of the busy one, of 100 and of 3 transactions:");
+    for (page, read) in by_operation {
+        let operations: BTreeSet<&String> = read.iter().flat_map(BTreeMap::keys).collect();
+        for operation in operations {
+            let [busy, full, few] = read.each_ref().map(|read| read.get(operation).copied().unwrap_or(0));
+            println!("/address/…{page} {operation}: {busy}, {full}, {few}");
+        }
     }
 }
