@@ -99,3 +99,24 @@ fn an_index_of_four_stages_is_completed_by_the_next_command_that_writes() {
     assert!(index.sums().rows("tx_sums") > 0 && index.sums().rows("script_days") > 0);
     assert!(index.sums().rows("cluster_days") > 0);
 }
+
+/// What an index of before a stage has, and what the next command that writes makes of it.
+#[test]
+fn indexes_of_later_versions_are_completed_in_place() {
+    for (name, lacks) in [("before-pubkeys", &["pubkeys"][..]), ("before-tweaks", &[])] {
+        let dir = held(name);
+        let journal = tables(dir.path());
+        let engine = Engine::open_existing(dir.path()).unwrap();
+        let mut index = Index { engine, dir };
+        assert_eq!(index.view(|view| view.unfinished().unwrap()), lacks, "{name}");
+        index.engine.prepare(&NoProgress).unwrap();
+        assert!(index.view(|view| view.unfinished().unwrap()).is_empty(), "{name}");
+        assert_eq!(index.height(), Some(130), "{name}");
+        // Every row of every table is what the journal says.
+        index.assert_sound();
+        assert!(index.sums().rows("pubkeys") > 0, "{name}");
+        // In place: no block was indexed again.
+        let kept = tables(index.dir.path());
+        assert!(journal.iter().filter(|(path, bytes)| kept.get(*path) == Some(*bytes)).count() > 8, "{name}");
+    }
+}
