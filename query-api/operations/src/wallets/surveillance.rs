@@ -30,8 +30,6 @@ const MAX_PINGS: usize = 50;
 /// Meaning and limits of the answer.
 const NOTE: &str = "Dust does not identify its sender, and a campaign is attributed to nobody. An owner who spends \
     dust together with other coins shows that both belong together.";
-/// Transactions of a history that are read at a time.
-const ENTRIES: usize = 500;
 
 /// Dust campaigns that paid an address.
 pub(crate) struct SurveillanceStatus;
@@ -121,7 +119,7 @@ impl Operation for SurveillanceStatus {
         let Wallet { address, found, .. } = Wallet::find(view, None, input.address)?;
         let tx_count = found.as_ref().map_or(0, |found| found.totals.tx_count);
         let payments = match &found {
-            Some(found) => dust_payments(ctx, view, found)?,
+            Some(found) => dust_payments(view, found)?,
             None => Vec::new(),
         };
         let known = view.movements().dust_pings(&payments)?;
@@ -235,21 +233,13 @@ pub(crate) fn is_of_campaign(
 }
 
 /// Transactions that pay a script dust, and nothing else, after its first one, the newest first.
-fn dust_payments(ctx: &Ctx<'_>, view: &View<'_>, found: &FoundScript) -> Result<Vec<TxNum>, ApiError> {
-    let (mut payments, mut read) = (Vec::new(), 0);
-    while read < MAX_ENTRIES {
-        ctx.work.poll()?;
-        let entries = view.scripts().history(found, read, ENTRIES)?;
-        let is_payment = |entry: &&cairn_tables::history::HistoryEntry| {
-            is_dust(entry.received) && entry.sent == 0 && entry.tx_num > found.totals.first.tx_num
-        };
-        payments.extend(entries.iter().filter(is_payment).map(|entry| entry.tx_num));
-        read += entries.len() as u64;
-        if entries.len() < ENTRIES {
-            break;
-        }
-    }
-    Ok(payments)
+fn dust_payments(view: &View<'_>, found: &FoundScript) -> Result<Vec<TxNum>, ApiError> {
+    // In one piece: each page begins with a row that the one before it ended in.
+    let entries = view.scripts().history(found, 0, MAX_ENTRIES as usize)?;
+    let is_payment = |entry: &&cairn_tables::history::HistoryEntry| {
+        is_dust(entry.received) && entry.sent == 0 && entry.tx_num > found.totals.first.tx_num
+    };
+    Ok(entries.iter().filter(is_payment).map(|entry| entry.tx_num).collect())
 }
 
 /// Whether a transaction carries an inscription; `None` if its raw bytes are not at hand.

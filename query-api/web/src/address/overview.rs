@@ -31,7 +31,6 @@ use crate::{
 /// Newest transactions, and claims of sources.
 const ROWS: u32 = 10;
 const CLAIMS: u32 = 20;
-const CAMPAIGNS: usize = 5;
 
 #[derive(Deserialize)]
 struct Overview {
@@ -125,39 +124,6 @@ struct Related {
     tx_count: Option<u64>,
 }
 
-#[derive(Deserialize)]
-struct Surveillance {
-    observed: bool,
-    #[serde(default)]
-    campaigns: Vec<Campaign>,
-    #[serde(default)]
-    co_spent_dust: Vec<CoSpent>,
-    #[serde(default)]
-    dust_payment_count: u64,
-    #[serde(default)]
-    examined_tx_count: u64,
-    #[serde(default)]
-    tx_count: u64,
-    note: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Campaign {
-    basis: String,
-    text: Option<String>,
-    first_time: String,
-    last_time: String,
-    last_txid: String,
-    recipient_count: u64,
-}
-
-/// Dust that was spent together with other coins.
-#[derive(Deserialize)]
-struct CoSpent {
-    spent_txid: String,
-    linked_script_count: u64,
-}
-
 #[derive(Template)]
 #[template(path = "address/overview.html")]
 struct OverviewPage {
@@ -167,7 +133,6 @@ struct OverviewPage {
     claims: Part<Claims>,
     history: Part<History>,
     newest: Part<List>,
-    surveillance: Part<Surveillance>,
     currency: String,
     days: Days,
 }
@@ -207,16 +172,15 @@ pub(super) async fn page(State(site): State<Arc<Site>>, Path(address): Path<Stri
     let tip = told.data.activity.as_ref().and_then(|activity| activity.as_of.as_deref()?.get(..10));
     let days = Days::chosen(&parameters, tip);
     let input = json!({"address": address, "currency": currency, "from": days.from, "to": days.to});
-    let (card, claims, history, newest, surveillance) = join!(
+    let (card, claims, history, newest) = join!(
         site.ask(from, "wallet_trust_safety", json!({"address": address})),
         site.ask(from, "wallet_detail", json!({"address": address, "limit": CLAIMS})),
         site.ask(from, "wallet_balance_history", input),
         site.ask(from, "wallet_transactions", json!({"address": address, "limit": ROWS, "currency": currency})),
-        site.ask(from, "surveillance_status", json!({"address": address})),
     );
     let shown = told.data.canonical_address.as_deref().unwrap_or(&told.data.address);
     let tabs = tabs(shown, Tab::Overview);
-    let content = OverviewPage { tabs, told, card, claims, history, newest, surveillance, currency, days };
+    let content = OverviewPage { tabs, told, card, claims, history, newest, currency, days };
     let (kind, status) = (Kind::Unlisted, StatusCode::OK);
     Shown { title: &title, place: "", kind, status, scripts: &[], content: &content }.answer(&site)
 }
@@ -274,14 +238,11 @@ mod tests {
                 "confirmed_sats":7,"tx_count":2}]}"#;
         let detail = r#"{"total":1,"groups":[{"claim_type":"controlled_by","claims":[{"claim_id":"c:1","state":"ended",
             "source":"<s>","label":"<l>","note":"\u202en","confidence_level":40,"evidence_tier":"third_party"}]}]}"#;
-        let dust = r#"{"observed":true,"campaigns":[{"basis":"op_return","text":"<t>","first_time":"a","last_time":"b",
-            "last_txid":"cd","recipient_count":100}],"co_spent_dust":[{"spent_txid":"ef","linked_script_count":3}]}"#;
         let history = r#"{"currency":"EUR","points":[{"date":"2024-03-01","balance_sats":5,"received_sats":5,"sent_sats":0,
             "value":null,"value_reason":"no <price>"}]}"#;
         let canned = Canned::new()
             .told("wallet_overview", overview)
             .told("wallet_detail", detail)
-            .told("surveillance_status", dust)
             .told("wallet_balance_history", history);
         let html = body_of(get(canned, "/address/x?range=1m&currency=EUR").await).await;
         for part in [
@@ -289,8 +250,6 @@ mod tests {
             "&#60;s&#62;",
             "\\u{202e}n",
             "controlled by, ended",
-            "“&#60;t&#62;”",
-            "3 other addresses",
             "12.5 days<small>",
             "/address/scripthash:ab",
             "same key: 0.00000007 BTC, 2 transactions",
@@ -300,7 +259,7 @@ mod tests {
         ] {
             assert!(html.contains(part), "{part}: {html}");
         }
-        assert!(!html.contains("<l>") && !html.contains("<t>") && !html.contains('\u{202e}'));
+        assert!(!html.contains("<l>") && !html.contains('\u{202e}'));
     }
 
     #[tokio::test]

@@ -3,6 +3,7 @@
 mod claims;
 mod cluster;
 mod drawing;
+mod dust;
 mod exposure;
 mod flow;
 mod members;

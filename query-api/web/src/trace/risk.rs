@@ -12,7 +12,10 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::join;
 
-use super::exposure::{Exposure, PATHS, ROWS};
+use super::{
+    dust::{CAMPAIGNS, Surveillance},
+    exposure::{Exposure, PATHS, ROWS},
+};
 use crate::{
     answer::{self, Kind, Shown},
     ask::{Part, Told},
@@ -123,20 +126,22 @@ struct RiskPage {
     tabs: Tabs,
     address: String,
     told: Told<Check>,
+    dust: Part<Surveillance>,
     coverage: Part<Coverage>,
 }
 
 pub(super) async fn page(State(site): State<Arc<Site>>, Path(address): Path<String>, parts: Parts) -> Response {
     let depth = Parameters::of(&parts).number("depth");
-    let (check, coverage) = join!(
+    let (check, dust, coverage) = join!(
         site.ask::<Check>(&parts, "risk_check", json!({"address": address, "depth": depth})),
+        site.ask(&parts, "surveillance_status", json!({"address": address})),
         site.ask(&parts, "ofac_coverage", json!({})),
     );
     match check {
         Err(refused) => answer::refused(&site, "Risk evidence", "", &refused),
         Ok(told) => {
             let title = format!("Risk evidence: {}", links::short(&address));
-            let content = RiskPage { tabs: tabs(&address, Tab::Risk), address, told, coverage };
+            let content = RiskPage { tabs: tabs(&address, Tab::Risk), address, told, dust, coverage };
             let (kind, status) = (Kind::Unlisted, StatusCode::OK);
             Shown { title: &title, place: "", kind, status, scripts: &[], content: &content }.answer(&site)
         }
@@ -185,6 +190,18 @@ mod tests {
             assert!(html.contains(part), "{part}: {html}");
         }
         assert!(!html.contains("L <script>"));
+    }
+
+    #[tokio::test]
+    async fn words_of_campaigns_are_inert() {
+        let dust = r#"{"observed":true,"campaigns":[{"basis":"op_return","text":"<t>","first_time":"a","last_time":"b",
+            "last_txid":"cd","recipient_count":100}],"co_spent_dust":[{"spent_txid":"ef","linked_script_count":3}]}"#;
+        let canned = Canned::new().told("risk_check", CHECK).told("surveillance_status", dust);
+        let html = body_of(get(canned, "/address/a1/risk").await).await;
+        for part in ["“&#60;t&#62;”", "3 other addresses", "Dust campaigns paid this address"] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+        assert!(!html.contains("<t>"));
     }
 
     #[tokio::test]
