@@ -7,6 +7,7 @@ use cairn_state::TicketState;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 mod access;
+mod ask;
 mod demo;
 mod events;
 mod evidence;
@@ -21,12 +22,12 @@ mod setup;
 mod snapshot;
 
 pub(crate) use self::{
-    access::*, demo::*, events::*, evidence::*, import::*, keys::*, labels::*, prices::*, reports::*, sanctions::*,
-    setup::*, snapshot::*,
+    access::*, ask::*, demo::*, events::*, evidence::*, import::*, keys::*, labels::*, prices::*, reports::*,
+    sanctions::*, setup::*, snapshot::*,
 };
 use crate::config::{
-    AdminListener, All, Anchoring, ApiKey, AuditLimit, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging,
-    MempoolMemory, Node, Optional, Prices, ReadCache, Scrub, Starters, StateDb, whole,
+    AdminListener, All, Anchoring, ApiKey, AuditLimit, BlocksDir, Chain, DemoDir, Http, InProcess, IndexDir, Limits,
+    Logging, MempoolMemory, Node, Optional, Prices, ReadCache, Scrub, Starters, StateDb, whole,
 };
 
 /// An event-sourced Bitcoin chain indexer with a read-only query API.
@@ -60,6 +61,9 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Indexes and serves in one process. Answers follow the chain.
     Run(Run),
+    /// Asks any operation of the API: an index on this machine, without a server and beside the process that writes it,
+    /// or a server. Prints tables on a terminal, and JSON elsewhere.
+    Ask(Ask),
     /// Speaks the Model Context Protocol over standard input and output, for desktop clients that start their servers
     /// themselves.
     Mcp(Mcp),
@@ -211,19 +215,8 @@ pub(crate) struct Mcp {
     pub(crate) url: Option<String>,
     #[command(flatten)]
     pub(crate) key: ApiKey,
-    /// URL that links in the answers begin with. A server at that URL is not needed.
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
-    pub(crate) base_url: String,
     #[command(flatten)]
-    pub(crate) index: IndexDir,
-    #[command(flatten)]
-    pub(crate) blocks: BlocksDir,
-    #[command(flatten)]
-    pub(crate) node: Node,
-    #[command(flatten)]
-    pub(crate) cache: ReadCache,
-    #[command(flatten)]
-    pub(crate) mempool: MempoolMemory,
+    pub(crate) here: InProcess,
 }
 
 #[derive(Args, Debug)]

@@ -2,6 +2,7 @@
 
 mod address_space;
 mod anchoring;
+mod ask;
 mod checkouts;
 mod cli;
 mod commands;
@@ -13,6 +14,7 @@ mod fetching;
 mod following;
 mod gateway;
 mod holder;
+mod in_process;
 mod inbox;
 mod indexing;
 mod lifetime;

@@ -9,7 +9,7 @@ use crate::exit::Exit;
 /// The commands in groups, each once.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Start", &["demo", "init", "plan", "run", "index", "serve", "mcp"]),
-    ("Look at the chain", &["cluster", "evidence", "snapshot"]),
+    ("Look at the chain", &["ask", "cluster", "evidence", "snapshot"]),
     ("Import what is said of addresses, and prices", &["labels", "pools", "sanctions", "prices", "events"]),
     ("Look after clients", &["keys", "access", "feedback", "reports", "state"]),
     ("Look after the index", &["doctor", "ready", "verify", "repair", "stages", "reindex", "unwind", "db"]),

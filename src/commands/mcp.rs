@@ -1,16 +1,11 @@
 //! `cairn mcp`.
 
-use std::sync::Arc;
-
-use cairn_http::HttpConfig;
 use cairn_model::CancelToken;
-use cairn_operations::{ApiConfig, ApiState};
 
 use crate::{
     cli::Mcp,
     exit::{Exit, Failure},
-    following,
-    gateway::Gateway,
+    in_process::with_router,
     signals::{self, Signals},
     stdio::{self, Peer, Remote},
 };
@@ -33,33 +28,7 @@ pub(crate) fn mcp(args: &Mcp) -> Result<Exit, Failure> {
 }
 
 fn over_index(args: &Mcp, cancel: &CancelToken) -> Result<(), Failure> {
-    let datadir = args.index.datadir().map_err(|failure| match args.index.is_set() {
-        true => failure,
-        false => Failure::usage("neither --url nor --datadir is given")
-            .hint("give --url with the URL of a server, or --datadir with the data folder of an index"),
-    })?;
-    let (followed, _scratch, network) = following::open(datadir, &args.blocks, &args.cache)?;
-    let api = ApiConfig::from(HttpConfig {
-        base_url: args.base_url.trim_end_matches('/').to_owned(),
-        // The user of this program can read the index itself, so there are neither gates nor limits.
-        gates_enabled: false,
-        rate_limit: 0,
-        mcp_versions: cairn_mcp::protocol_versions(),
-        ..HttpConfig::default()
-    });
-    let api = ApiConfig { network, ..api };
-    let node = Gateway::of(&args.node)?;
-    let followed = Arc::new(followed.with_mempool_memory(args.mempool.mempool_memory));
-    // The threads end with this function, before the index is closed.
-    let ours = CancelToken::new();
-    let threads = followed.follow(datadir, &ours)?;
-    let state = ApiState { node, ..ApiState::new(followed, api) };
     let options = cairn_mcp::Options { stop: cancel.clone(), ..cairn_mcp::Options::default() };
-    let router = cairn_operations::router_with(state, |api| cairn_mcp::routes(api, options));
-    let served = stdio::serve(Peer::Local(router), cancel);
-    ours.cancel();
-    if !threads.join() {
-        return Err(Failure::new(Exit::Other, "a thread panicked; this is a bug"));
-    }
-    served
+    let more = |api: &cairn_http::Api| cairn_mcp::routes(api, options);
+    with_router(&args.here, "--url", more, |router| stdio::serve(Peer::Local(router), cancel))
 }

@@ -55,6 +55,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
         Command::Index(args) => index::index(&args, context),
         Command::Serve(args) => serve::serve(&args),
         Command::Run(args) => serve::run(&args, context),
+        Command::Ask(args) => crate::ask::ask(&args),
         Command::Mcp(args) => mcp::mcp(&args),
         Command::Stages(args) => db::stages(&args),
         Command::Reindex(args) => upkeep::reindex(&args, context),
@@ -102,7 +103,7 @@ fn memory_of(command: &Command) -> Option<u64> {
         Command::Run(args) => Some(args.limits.memory + args.cache.cache + args.mempool.mempool_memory),
         Command::Reindex(args) => Some(args.limits.memory),
         Command::Serve(args) => Some(args.cache.cache + args.mempool.mempool_memory),
-        Command::Mcp(args) if args.url.is_none() => Some(args.cache.cache + args.mempool.mempool_memory),
+        Command::Mcp(args) if args.url.is_none() => Some(args.here.cache.cache + args.here.mempool.mempool_memory),
         // The demo's chain is small, regardless of the limits.
         Command::Demo(_) => Some(0),
         _ => None,

@@ -58,6 +58,8 @@ pub struct Answer {
     pub status: u16,
     /// Where it came from, after redirects.
     pub url: Url,
+    /// Its media type, with parameters.
+    pub media_type: Option<String>,
     /// Its content.
     pub body: Body,
     /// Validators for a later request.
@@ -132,6 +134,17 @@ impl Client {
 
     /// The answer to a GET request, whatever its status; redirects are followed.
     pub fn get(&self, url: &Url, limits: Limits, validators: &Validators) -> Result<Answer, FetchError> {
+        self.get_with(url, &[], limits, validators)
+    }
+
+    /// As [`Client::get`], with headers that only the named server gets, not one that it redirects to.
+    pub fn get_with(
+        &self,
+        url: &Url,
+        headers: &[(&str, &str)],
+        limits: Limits,
+        validators: &Validators,
+    ) -> Result<Answer, FetchError> {
         let until = Instant::now() + limits.time;
         let mut at = url.clone();
         for _ in 0..=MAX_REDIRECTS {
@@ -148,6 +161,9 @@ impl Client {
             };
             let agent = if is_named { &self.named } else { &self.others };
             let mut request = agent.get(at.whole()).header(header::ACCEPT, "*/*");
+            for (name, value) in headers.iter().filter(|_| is_named) {
+                request = request.header(*name, *value);
+            }
             if let Some(etag) = &validators.etag {
                 request = request.header(header::IF_NONE_MATCH, etag);
             }
@@ -196,6 +212,7 @@ impl Client {
             last_modified: text(headers, header::LAST_MODIFIED.as_str()).map(str::to_owned),
         };
         let date = text(headers, header::DATE.as_str()).and_then(http_date);
+        let media_type = text(headers, header::CONTENT_TYPE.as_str()).map(str::to_owned);
         let retry_after = text(headers, header::RETRY_AFTER.as_str()).and_then(|text| retry_after(text, date));
         let most = if status == 200 { limits.received } else { limits.received.min(MAX_OF_AN_ERROR) };
         let too_long = || FetchError::TooLong { url: url.shown(), limit: most };
@@ -224,7 +241,7 @@ impl Client {
             received.truncate(usize::try_from(most).unwrap_or(usize::MAX));
         }
         let body = Body::new(received, decoding, limits.unpacked);
-        Ok(Answer { status, url, body, validators, date, retry_after })
+        Ok(Answer { status, url, media_type, body, validators, date, retry_after })
     }
 
     fn error(&self, url: &Url, limits: Limits, error: Error) -> FetchError {

@@ -65,5 +65,6 @@ pub use config::{
 };
 pub use invoices::{InvoiceAccess, InvoiceStatus, LightningInvoice, LightningUnavailable};
 pub use ledger::{LedgerAccess, NotTaken};
+pub use registry::names;
 pub use start::{ApiState, admin_router, openapi_document, other_router, router, router_with, serve, serve_all};
 pub use troubles::TroubleSlot;

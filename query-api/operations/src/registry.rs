@@ -49,6 +49,12 @@ pub(crate) fn operations() -> Vec<Line> {
     operations.chain(batches).map(|line| line(&AGREED)).collect()
 }
 
+/// The names of all operations, in listing order.
+#[must_use]
+pub fn names() -> Vec<&'static str> {
+    operations().into_iter().map(|line| line.registered.info.name).collect()
+}
+
 #[cfg(test)]
 pub(crate) fn registered() -> Vec<cairn_http::RegisteredOperation> {
     operations().into_iter().map(|line| line.registered).collect()

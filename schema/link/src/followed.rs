@@ -4,13 +4,14 @@
 
 use std::{
     io, mem,
+    os::unix::net::UnixStream,
     path::Path,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use cairn_clock::now_secs;
@@ -27,6 +28,10 @@ use crate::{
 const POLL: Duration = Duration::from_secs(1);
 /// Number of checks after which rows without a block, such as samples of the mempool, are read too.
 const REFRESH: u32 = 30;
+
+/// How long the mempool may take after the first words of a writer, and the time between two looks at it.
+const REST: Duration = Duration::from_millis(200);
+const LOOK: Duration = Duration::from_millis(2);
 
 /// Opens the index; `None` while nothing is indexed yet.
 type Open = Box<dyn Fn() -> Result<Option<SecondaryReader>, ReadError> + Send + Sync>;
@@ -135,6 +140,26 @@ impl FollowedIndex {
         let (looking, cancel) = (Arc::clone(self), cancel.clone());
         let looks = thread::Builder::new().name("follower".to_owned()).spawn(move || looking.look(&cancel))?;
         Ok(FollowingThreads { listener, looks, projector })
+    }
+
+    /// Waits until all that a writer says first has arrived, its mempool last: then this process answers as one that
+    /// has listened for long. Returns at once if no writer listens.
+    pub fn wait_for_writer(&self, datadir: &Path, patience: Duration) {
+        let until = Instant::now() + patience;
+        let mut settled_at = until;
+        while Instant::now() < until.min(settled_at) {
+            let mempool = self.told.mempool().pin().absent(None);
+            let has_mempool = matches!(mempool, Some(Absent::OtherTip | Absent::NotWatched));
+            let is_heard = self.connected.load(Ordering::Relaxed) && self.told.source().is_some();
+            if has_mempool || (!is_heard && UnixStream::connect(datadir.join(SOCKET)).is_err()) {
+                return;
+            }
+            // A writer without a mempool says nothing more.
+            if is_heard && settled_at == until {
+                settled_at = until.min(Instant::now() + REST);
+            }
+            thread::sleep(LOOK);
+        }
     }
 
     fn look(&self, cancel: &CancelToken) {

@@ -1,0 +1,46 @@
+//! `cairn ask`.
+
+use clap::{
+    Arg, Args, Command, Error,
+    builder::{PossibleValue, StringValueParser, TypedValueParser},
+};
+
+use crate::config::{ApiKey, InProcess};
+
+#[derive(Args, Debug)]
+pub(crate) struct Ask {
+    /// URL of a Cairn server, for example https://example.org. Without it, --datadir names an index on this machine,
+    /// and no server is needed. Settings stand before the name of the operation.
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    #[command(flatten)]
+    pub(crate) key: ApiKey,
+    /// Prints JSON on a terminal, too.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) here: InProcess,
+    /// Name of the operation, for example wallet-overview, or words that only one name has. Without it, all are listed.
+    #[arg(value_name = "OPERATION", value_parser = OperationName)]
+    pub(crate) operation: Option<String>,
+    /// Parameters of the operation: `cairn ask OPERATION --help` explains them.
+    #[arg(value_name = "PARAMETERS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) parameters: Vec<String>,
+}
+
+/// Takes any text; shells complete the names.
+#[derive(Clone)]
+struct OperationName;
+
+impl TypedValueParser for OperationName {
+    type Value = String;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &std::ffi::OsStr) -> Result<String, Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let names = cairn_operations::names().into_iter();
+        Some(Box::new(names.map(|name| PossibleValue::new(name.replace('_', "-")))))
+    }
+}
