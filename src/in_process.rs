@@ -2,8 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::Router;
-use cairn_http::{Api, HttpConfig};
+use cairn_http::HttpConfig;
 use cairn_model::CancelToken;
 use cairn_operations::{ApiConfig, ApiState};
 
@@ -17,13 +16,12 @@ use crate::{
 /// How long the process that writes the index may take to say how its mempool is.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Opens the index, read-only and beside the process that writes it, and runs `ask` with the router of the API.
-/// `otherwise` names the setting that can stand in place of --datadir.
-pub(crate) fn with_router<T>(
+/// Opens the index, read-only and beside the process that writes it, and runs `ask` with the state of an API over it,
+/// which has no service state. `otherwise` names the setting that can stand in place of --datadir.
+pub(crate) fn with_api<T>(
     args: &InProcess,
     otherwise: &str,
-    more: impl FnOnce(&Api) -> Router,
-    ask: impl FnOnce(Router) -> Result<T, Failure>,
+    ask: impl FnOnce(ApiState) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let datadir = args.index.datadir().map_err(|failure| match args.index.is_set() {
         true => failure,
@@ -46,8 +44,7 @@ pub(crate) fn with_router<T>(
     let ours = CancelToken::new();
     let threads = followed.follow(datadir, &ours)?;
     followed.wait_for_writer(datadir, PATIENCE);
-    let state = ApiState { node, ..ApiState::new(followed, api) };
-    let asked = ask(cairn_operations::router_with(state, more));
+    let asked = ask(ApiState { node, ..ApiState::new(followed, api) });
     ours.cancel();
     if !threads.join() {
         return Err(Failure::new(Exit::Other, "a thread panicked; this is a bug"));

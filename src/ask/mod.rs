@@ -13,7 +13,8 @@ use axum::{
 };
 use cairn_fetch::{Client, Limits, Url, UrlError, Validators};
 use cairn_model::CancelToken;
-use cairn_operations::{ApiConfig, openapi_document};
+use cairn_operations::{ApiConfig, ApiState, openapi_document};
+use cairn_state::State;
 use serde_json::Value;
 use tower::ServiceExt;
 
@@ -57,7 +58,7 @@ pub(crate) fn ask(args: &Ask) -> Result<Exit, Failure> {
     let cancel = signals.cancel_token();
     let answer = match &args.url {
         Some(url) => of_server(url, args.key.api_key.as_deref(), &request, cancel)?,
-        None => in_process::with_router(&args.here, "--url", |_| Router::new(), |router| of_index(router, &request))?,
+        None => in_process::with_api(&args.here, "--url", |state| of_index(state, args, &request))?,
     };
     if let Some(stopped) = signals::received() {
         return Ok(stopped);
@@ -83,8 +84,7 @@ fn list(all: &[Operation]) -> String {
     text + "`cairn ask OPERATION --help` explains one of them. Words that only one has are enough: `cairn ask pnl`.\n"
 }
 
-fn of_index(router: Router, request: &Request) -> Result<Answer, Failure> {
-    let bad = |error: &dyn std::fmt::Display| Failure::new(Exit::Other, error.to_string());
+fn of_index(state: ApiState, args: &Ask, request: &Request) -> Result<Answer, Failure> {
     let mut built = http::Request::builder().method(request.method.as_str()).uri(&request.target);
     built = built.header(header::HOST, "localhost");
     for (name, value) in &request.headers {
@@ -95,17 +95,32 @@ fn of_index(router: Router, request: &Request) -> Result<Answer, Failure> {
     }
     let built = built.body(Body::from(request.body.clone())).map_err(|error| Failure::usage(error.to_string()))?;
     current_thread()?.block_on(async {
-        let response = match router.oneshot(built).await {
-            Ok(response) => response,
-            Err(never) => match never {},
+        // Reports, timestamps and sold passes are in the service state, if there is one.
+        let service = match args.state.existing(&args.here.index)? {
+            Some(url) => Some(State::open(&url).await?),
+            None => None,
         };
-        let status = response.status().as_u16();
-        let media_type = response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let media_type = media_type.unwrap_or_default().to_owned();
-        let most = usize::try_from(LIMITS.received).unwrap_or(usize::MAX);
-        let body = to_bytes(response.into_body(), most).await.map_err(|error| bad(&error))?;
-        Ok(Answer { status, media_type, body: body.to_vec() })
+        let router = cairn_operations::router(ApiState { state: service.clone(), ..state });
+        let answer = answered(router, built).await;
+        if let Some(service) = service {
+            service.close().await;
+        }
+        answer
     })
+}
+
+async fn answered(router: Router, request: http::Request<Body>) -> Result<Answer, Failure> {
+    let response = match router.oneshot(request).await {
+        Ok(response) => response,
+        Err(never) => match never {},
+    };
+    let status = response.status().as_u16();
+    let media_type = response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let media_type = media_type.unwrap_or_default().to_owned();
+    let most = usize::try_from(LIMITS.received).unwrap_or(usize::MAX);
+    let body = to_bytes(response.into_body(), most).await;
+    let body = body.map_err(|error| Failure::new(Exit::Other, error.to_string()))?.to_vec();
+    Ok(Answer { status, media_type, body })
 }
 
 fn of_server(url: &str, key: Option<&str>, request: &Request, cancel: &CancelToken) -> Result<Answer, Failure> {

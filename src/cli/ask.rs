@@ -5,7 +5,7 @@ use clap::{
     builder::{PossibleValue, StringValueParser, TypedValueParser},
 };
 
-use crate::config::{ApiKey, InProcess};
+use crate::config::{ApiKey, InProcess, StateDb};
 
 #[derive(Args, Debug)]
 pub(crate) struct Ask {
@@ -20,6 +20,8 @@ pub(crate) struct Ask {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) here: InProcess,
+    #[command(flatten)]
+    pub(crate) state: StateDb,
     /// Name of the operation, for example wallet-overview, or words that only one name has. Without it, all are listed.
     #[arg(value_name = "OPERATION", value_parser = OperationName)]
     pub(crate) operation: Option<String>,

@@ -5,7 +5,7 @@ use cairn_model::CancelToken;
 use crate::{
     cli::Mcp,
     exit::{Exit, Failure},
-    in_process::with_router,
+    in_process::with_api,
     signals::{self, Signals},
     stdio::{self, Peer, Remote},
 };
@@ -29,6 +29,8 @@ pub(crate) fn mcp(args: &Mcp) -> Result<Exit, Failure> {
 
 fn over_index(args: &Mcp, cancel: &CancelToken) -> Result<(), Failure> {
     let options = cairn_mcp::Options { stop: cancel.clone(), ..cairn_mcp::Options::default() };
-    let more = |api: &cairn_http::Api| cairn_mcp::routes(api, options);
-    with_router(&args.here, "--url", more, |router| stdio::serve(Peer::Local(router), cancel))
+    with_api(&args.here, "--url", |state| {
+        let router = cairn_operations::router_with(state, |api| cairn_mcp::routes(api, options));
+        stdio::serve(Peer::Local(router), cancel)
+    })
 }

@@ -40,6 +40,12 @@ impl StateDb {
         Ok(self.state_url.as_ref().map(|Hidden(text)| StateUrl::from_str(text)).transpose()?)
     }
 
+    /// The configured database, otherwise the one in the data folder, if that is there.
+    pub(crate) fn existing(&self, index: &IndexDir) -> Result<Option<StateUrl>, Failure> {
+        let url = self.url(index)?;
+        Ok(Some(url).filter(|url| self.state_url.is_some() || url.exists()))
+    }
+
     /// The configured database, otherwise the one in the data folder.
     ///
     /// # Errors

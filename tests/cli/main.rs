@@ -3,6 +3,7 @@
 
 mod access;
 mod access_killed;
+mod ask;
 mod bound;
 mod checkpoint;
 mod cluster;

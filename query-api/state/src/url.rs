@@ -29,6 +29,15 @@ impl StateUrl {
     pub fn in_folder(folder: &Path) -> Self {
         StateUrl(Target::Sqlite(folder.join(FILE)))
     }
+
+    /// False if it is a file that is not there.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        match &self.0 {
+            Target::Sqlite(path) => path.exists(),
+            Target::Postgres(_) => true,
+        }
+    }
 }
 
 impl FromStr for StateUrl {

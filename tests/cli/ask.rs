@@ -1,0 +1,177 @@
+//! `cairn ask`: every operation, of an index beside the process that writes it, and of a server.
+
+use std::process::{Output, Stdio};
+
+use cairn_support::{World, get_json, loopback::Client};
+use serde_json::{Value, json};
+
+use crate::CAIRN;
+
+/// Operations that leave something at the server: their answer differs each time.
+const WRITES: [&str; 8] = [
+    "create_checkout",
+    "refresh_checkout",
+    "redeem_code",
+    "submit_report",
+    "vote_report",
+    "submit_feedback",
+    "submit_timestamp",
+    "tx_broadcast",
+];
+/// Fields that say how long a process runs, what it counted, or what time it is.
+const OF_THE_MOMENT: [&str; 4] = ["uptime_secs", "generated_at", "request_id", "as_of_ms"];
+
+fn ask(world: &World, settings: &str, words: &[String]) -> Output {
+    let mut command = world.command(&format!("ask {settings}"));
+    command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap()
+}
+
+/// An operation with the values of its required parameters, as the document of the server gives them.
+struct Example {
+    name: String,
+    method: String,
+    target: String,
+    body: Value,
+    words: Vec<String>,
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn examples(document: &Value) -> Vec<Example> {
+    let mut found = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, op) in methods.as_object().unwrap() {
+            let name = op["operationId"].as_str().unwrap().to_owned();
+            let (mut target, mut query, mut words) = (path.clone(), Vec::new(), vec![name.replace('_', "-")]);
+            for parameter in op["parameters"].as_array().into_iter().flatten() {
+                let (of, value) = (parameter["name"].as_str().unwrap(), text(&parameter["example"]));
+                if parameter["required"] != true {
+                    continue;
+                }
+                match parameter["in"].as_str().unwrap() {
+                    "path" => target = target.replace(&format!("{{{of}}}"), &value),
+                    _ => query.push(format!("{of}={value}")),
+                }
+                words.push(value);
+            }
+            let body = op["requestBody"]["content"]["application/json"]["example"].clone();
+            for (field, value) in body.as_object().into_iter().flatten() {
+                let content = &op["requestBody"]["content"]["application/json"]["schema"];
+                let pointer = content["$ref"].as_str().map(|at| at.trim_start_matches('#'));
+                let schema = pointer.and_then(|at| document.pointer(at)).unwrap_or(content);
+                let required = schema["required"].as_array().into_iter().flatten().any(|one| one == field.as_str());
+                if !required {
+                    words.push(format!("--{}", field.replace('_', "-")));
+                }
+                match value {
+                    Value::Array(all) => words.extend(all.iter().map(text)),
+                    one => words.push(text(one)),
+                }
+            }
+            if !query.is_empty() {
+                target = format!("{target}?{}", query.join("&"));
+            }
+            found.push(Example { name, method: method.to_uppercase(), target, body, words });
+        }
+    }
+    found
+}
+
+/// Leaves out what differs between two answers to the same question.
+fn settled(value: &mut Value, is_meta: bool) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| !OF_THE_MOMENT.contains(&name.as_str()) && !(is_meta && name == "freshness"));
+            fields.iter_mut().for_each(|(name, value)| settled(value, name == "_meta"));
+        }
+        Value::Array(all) => all.iter_mut().for_each(|value| settled(value, false)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_operation_answers_as_over_http() {
+    let world = World::empty(CAIRN);
+    let mut running = world.start("demo --still --datadir demo --listen 127.0.0.1:0");
+    let address = running.address();
+    let examples = examples(&get_json(&address, "/openapi.json"));
+    assert!(examples.len() > 90, "{}", examples.len());
+    let (here, there) = (format!("--base-url http://{address} --datadir demo"), format!("--url http://{address}"));
+    let (mut unlike, no_fields) = (Vec::new(), json!({}));
+    for example in &examples {
+        let Example { name, method, target, body, words } = example;
+        let is_written = WRITES.contains(&name.as_str());
+        let sent = Some(body).filter(|_| method != "GET").map(|body| if body.is_null() { &no_fields } else { body });
+        let answer = Client::from(1, address.parse().unwrap()).send(target, sent).unwrap();
+        let (status, answer) = (answer.status, answer.body);
+        for settings in [&here, &there].into_iter().skip(usize::from(is_written)) {
+            let asked = ask(&world, settings, words);
+            assert_eq!(asked.status.success(), (200..300).contains(&status), "{name}: {}", said(&asked));
+            let parsed = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
+            let alike = match (parsed(&answer), parsed(&asked.stdout)) {
+                (Some(mut one), Some(mut other)) => {
+                    let keys = |value: &Value| value.as_object().map(|all| all.keys().cloned().collect::<Vec<_>>());
+                    settled(&mut one, false);
+                    settled(&mut other, false);
+                    if is_written { keys(&one) == keys(&other) } else { one == other }
+                }
+                // A file.
+                _ => answer == asked.stdout,
+            };
+            if !alike {
+                unlike.push(format!("{name} ({settings}):\n{}\n{}", lossy(&answer), lossy(&asked.stdout)));
+            }
+        }
+    }
+    assert!(unlike.is_empty(), "{} are unlike:\n{}", unlike.len(), unlike.join("\n\n"));
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).chars().take(1_500).collect()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn what_is_wrong_is_said_with_an_exit_code() {
+    let world = World::small(CAIRN, 20);
+    world.run("index --network regtest --datadir data --blocks-dir blocks --once").success();
+    let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<String>>();
+    let asked = ask(&world, "--datadir data", &words("wallet-overview nonsense"));
+    let problem: Value = serde_json::from_slice(&asked.stdout).unwrap();
+    assert_eq!((asked.status.code(), &problem["code"]), (Some(2), &json!("invalid_address")));
+    assert!(said(&asked).contains("HTTP status 400, invalid_address: "), "{}", said(&asked));
+    for (line, told) in [
+        ("wallet-overvieww x", "did you mean wallet-overview"),
+        ("wallet x", "stands for several operations"),
+        ("pnl", "required"),
+        ("pnl x --year", "--year"),
+        ("health --datadir data", "unexpected argument"),
+    ] {
+        let asked = ask(&world, "--datadir data", &words(line));
+        assert_eq!(asked.status.code(), Some(2), "{line}");
+        assert!(said(&asked).contains(told) && asked.stdout.is_empty(), "{line}: {}", said(&asked));
+    }
+    let asked = ask(&world, "--url http://127.0.0.1:9", &words("health"));
+    assert!(asked.status.code() == Some(1) && said(&asked).contains("127.0.0.1:9"), "{}", said(&asked));
+    let help = ask(&world, "", &words("pnl --help"));
+    let help = String::from_utf8(help.stdout).unwrap();
+    assert!(help.contains("--currency <CURRENCY>") && help.contains("GET /v1/wallets/{address}/pnl"), "{help}");
+    let listed = world.stdout("ask");
+    assert!(listed.contains("\n  wallet-pnl ") && listed.lines().count() > 90, "{listed}");
+}
+
+#[test]
+fn a_value_can_come_from_standard_input() {
+    let world = World::small(CAIRN, 20);
+    world.run("index --network regtest --datadir data --blocks-dir blocks --once").success();
+    let mut command = world.command("ask --datadir data block-detail -");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"7\n").unwrap();
+    let answer = child.wait_with_output().unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&answer.stdout).unwrap()["height"], 7);
+}
