@@ -42,7 +42,7 @@ mod x402;
 
 use std::{ffi::OsString, io::Write};
 
-use clap::FromArgMatches;
+use clap::{FromArgMatches, parser::ValueSource};
 use signal_hook::low_level;
 
 use crate::exit::{Exit, Failure};
@@ -88,7 +88,7 @@ fn run(args: Vec<OsString>) -> Result<Exit, Failure> {
     let warnings = config::check_environment(&plain, &variables)?;
     let command = config::prepare(plain, file.as_ref(), &|name| std::env::var_os(name));
     let parsed = command.clone().try_get_matches_from(&args).and_then(|m| Ok((cli::Cli::from_arg_matches(&m)?, m)));
-    let (cli, matches) = match parsed {
+    let (mut cli, matches) = match parsed {
         Ok(parsed) => parsed,
         // Clap returns help and version as errors too.
         Err(error) => {
@@ -97,6 +97,10 @@ fn run(args: Vec<OsString>) -> Result<Exit, Failure> {
             return Ok(if error.use_stderr() { Exit::Usage } else { Exit::Done });
         }
     };
+    // Who asks one question on a terminal wants the answer.
+    if matches!(cli.command, cli::Command::Ask(_)) && matches.value_source("log") == Some(ValueSource::DefaultValue) {
+        cli.logging.quieten();
+    }
     let screen = progress::Screen::stderr();
     logs::start(&cli.logging, &screen)?;
     for warning in

@@ -41,12 +41,12 @@ struct Answer {
 /// Asks, and prints the answer: tables on a terminal, as it came elsewhere.
 pub(crate) fn ask(args: &Ask) -> Result<Exit, Failure> {
     let all = document::operations(&openapi_document(&ApiConfig::default()))?;
-    let Some(name) = &args.operation else {
+    let Some((name, parameters)) = args.words.split_first() else {
         print(&list(&all))?;
         return Ok(Exit::Done);
     };
     let op = document::find(&all, name)?;
-    let found = match request::command(op).try_get_matches_from(&args.parameters) {
+    let found = match request::command(op).try_get_matches_from(parameters) {
         Ok(found) => found,
         Err(error) => {
             written(error.print())?;

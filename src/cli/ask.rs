@@ -22,12 +22,11 @@ pub(crate) struct Ask {
     pub(crate) here: InProcess,
     #[command(flatten)]
     pub(crate) state: StateDb,
-    /// Name of the operation, for example wallet-overview, or words that only one name has. Without it, all are listed.
-    #[arg(value_name = "OPERATION", value_parser = OperationName)]
-    pub(crate) operation: Option<String>,
-    /// Parameters of the operation: `cairn ask OPERATION --help` explains them.
-    #[arg(value_name = "PARAMETERS", trailing_var_arg = true, allow_hyphen_values = true)]
-    pub(crate) parameters: Vec<String>,
+    /// Name of the operation, for example wallet-overview, or words that only one name has; then its parameters, which
+    /// `cairn ask OPERATION --help` explains. Without a name, all operations are listed.
+    #[arg(value_name = "OPERATION", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_parser = OperationName, hide_possible_values = true)]
+    pub(crate) words: Vec<String>,
 }
 
 /// Takes any text; shells complete the names.

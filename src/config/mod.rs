@@ -76,11 +76,21 @@ use crate::exit::Failure;
 pub(crate) struct Logging {
     /// Log filter: off, error, warn, info, debug or trace; also per crate, for example warn,cairn_pipeline=debug. If
     /// CAIRN_LOG is not set, RUST_LOG is used.
-    #[arg(long, global = true, env = "CAIRN_LOG", value_name = "FILTER", default_value = "info", value_parser = log_filter::filter)]
+    #[arg(long, global = true, env = "CAIRN_LOG", value_name = "FILTER", default_value = LOG_DEFAULT)]
+    #[arg(value_parser = log_filter::filter)]
     pub(crate) log: String,
     /// Format of the log lines on standard error.
     #[arg(long, global = true, env = "CAIRN_LOG_FORMAT", value_name = "FORMAT", value_enum, default_value = "text")]
     pub(crate) log_format: LogFormat,
+}
+
+impl Logging {
+    /// Shows warnings only, unless a setting says otherwise.
+    pub(crate) fn quieten(&mut self) {
+        if self.log == LOG_DEFAULT {
+            "warn".clone_into(&mut self.log);
+        }
+    }
 }
 
 /// Formats of log lines.
@@ -354,6 +364,7 @@ const FILE: &str = "config";
 pub(crate) const DEFAULT_FILE: &str = "cairn.toml";
 /// Used if CAIRN_LOG is not set: the variable that Rust programs share.
 const LOG_FALLBACK: &str = "RUST_LOG";
+const LOG_DEFAULT: &str = "info";
 
 /// A folder that must be set. It need not exist yet, but nothing else may be in its place.
 fn required_folder<'a>(path: Option<&'a PathBuf>, key: &str) -> Result<&'a PathBuf, Failure> {
