@@ -153,6 +153,21 @@ fn a_newer_format_is_refused_before_anything_else_is_read() {
     assert_equal(&follower.reader().view().unwrap(), &oracle_of(&small_chain(182)));
 }
 
+#[test]
+fn tables_of_a_newer_program_are_refused_to_writers_and_readers_go_on() {
+    let (blocks, dir, _) = indexed(182);
+    let path = dir.path().join("index");
+    let writer = Writer::open(&path).unwrap();
+    writer.db().create_cf("tomorrow", &cairn_reader::db_options()).unwrap();
+    drop(writer);
+    for open in [Engine::open_existing(dir.path()), Engine::open(dir.path(), &facts(blocks.path()))] {
+        let error = open.map(drop).unwrap_err().to_string();
+        assert!(error.contains("(tomorrow)") && error.contains("restore the checkpoint"), "{error}");
+    }
+    // The rows that it knows are as they were.
+    assert_equal(&Reader::open(&path).unwrap().view().unwrap(), &oracle_of(&small_chain(182)));
+}
+
 /// Gives a stage's checkpoint another version.
 fn set_version(dir: &Path, stage: &StageInfo, version: u32, (height, hash): (Height, BlockHash)) {
     let row = Checkpoint { version, ..Checkpoint::of(stage, height, hash) };

@@ -39,6 +39,12 @@ pub enum ReadError {
     /// A stage's tables are being rebuilt, so they are incomplete.
     #[error("the tables of stage {0} are being rebuilt")]
     Unfinished(&'static str),
+    /// A newer program has added tables, which a writer that does not know them would let grow stale.
+    #[error(
+        "the index has tables that this program does not know ({0}): run the version of Cairn that wrote it, or restore \
+         the checkpoint of before the upgrade; nothing in this one was changed"
+    )]
+    NewerTables(String),
     /// A newer program wrote the index in a format that this one does not support.
     #[error(
         "the index has format {found}, this program supports formats up to {known}: run the version of Cairn that wrote \

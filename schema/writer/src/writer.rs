@@ -138,6 +138,8 @@ impl Writer {
             let text = e.to_string();
             if text.contains("/LOCK") || text.contains("lock hold by current process") {
                 WriteError::Locked(dir.to_owned())
+            } else if let Some((_, names)) = text.split_once("Column families not opened: ") {
+                ReadError::NewerTables(names.to_owned()).into()
             } else {
                 match WriteError::from(e) {
                     error if error.is_damage() && !damaged => bad_files(dir).map_or(error, WriteError::from),
