@@ -19,12 +19,17 @@ pub(super) fn shown(answer: &Value) -> String {
     text
 }
 
-/// Where the answer comes from.
+/// Where the answer comes from, as of which block, and what it warns of.
 fn source(meta: &Value) -> String {
-    let said = |name: &str| meta.get(name).filter(|value| !value.is_null()).map(one_line);
-    let parts = ["source", "freshness", "as_of", "height"].map(|name| Some(format!("{name} {}", said(name)?)));
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    if parts.is_empty() { String::new() } else { format!("\n{}\n", parts.join(", ")) }
+    let said = |pointer: &str| meta.pointer(pointer).filter(|value| !value.is_null()).map(one_line);
+    let parts = [("source ", "/source"), ("block ", "/tip/height"), ("as of ", "/freshness")];
+    let parts: Vec<String> =
+        parts.iter().filter_map(|(word, pointer)| Some(format!("{word}{}", said(pointer)?))).collect();
+    let mut text = if parts.is_empty() { String::new() } else { format!("\n{}\n", parts.join(", ")) };
+    for warning in meta["warnings"].as_array().into_iter().flatten() {
+        text += &format!("warning: {}\n", warning.get("message").map_or_else(|| one_line(warning), one_line));
+    }
+    text
 }
 
 #[derive(Default)]
@@ -136,7 +141,7 @@ mod tests {
         let answer = json!({
             "address": "bc1", "balance": {"confirmed_sats": 5, "unconfirmed_sats": null}, "caveats": [],
             "rows": [{"txid": "ab", "sats": 100, "label": {"name": "x"}}, {"txid": "cdef", "sats": 7, "extra": [1, 2]}],
-            "_meta": {"source": "chain", "height": 9},
+            "_meta": {"source": "index", "tip": {"height": 9}, "freshness": null, "warnings": [{"message": "no\u{7}"}]},
         });
         let expected = "\
 address                   bc1
@@ -149,7 +154,8 @@ txid  sats  label.name  extra
 ab     100  x
 cdef     7              1, 2
 
-source chain, height 9
+source index, block 9
+warning: no\\u{7}
 ";
         assert_eq!(shown(&answer), expected);
     }
