@@ -62,6 +62,7 @@ python3 "$here/pages_speed.py" "http://$listen"
 "$here/proxies.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/hardening.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/watching.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
+"$here/services.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/traces.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 
 # What schemathesis cannot know: sending a transaction needs a node, and anchoring a hash a wallet, which the demo has
