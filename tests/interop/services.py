@@ -1,4 +1,4 @@
-"""Steps of services.sh.
+"""Steps of services.sh. The limits of time are far from what a machine with other work needs.
 
 `service COMPOSE NAME HOSTS FOLDER`: shell commands with the service NAME of a file that `docker-compose config` has printed:
 its environment as exports, its command as the array `words`. Names of services become the addresses in HOSTS
@@ -168,7 +168,7 @@ def takeover(url, certificate, *processes):
     said = [f"{begun - killed[0]:+.2f} s: {wrong}" for begun, _, wrong in failed[:5]]
     assert len(failed) == len(on_the_way), f"{len(failed)} of {len(reads)} reads failed: {said}"
     fewest = min(len(reader.reads) for reader in found)
-    assert fewest > 100 and slowest < 3, f"a reader has read {fewest} times, the slowest read took {slowest:.1f} s"
+    assert fewest > 100 and slowest < 10, f"a reader has read {fewest} times, the slowest read took {slowest:.1f} s"
     print(
         f"services: {len(processes)} servers killed under {READERS} readers: {len(reads)} reads, {len(failed)} failed on the way,"
         f" the slowest took {slowest:.2f} s"
@@ -185,8 +185,8 @@ def hangs(url, certificate, process):
         reads = finish(found)
     finally:
         os.kill(int(process), signal.SIGCONT)
-    late = [read for read in reads if read[2] or read[1] - read[0] > 1]
-    assert not late and len(reads) > 100, f"{len(late)} of {len(reads)} reads failed or were late: {late[:3]}"
+    late = [read for read in reads if read[2] or read[1] - read[0] > 3]
+    assert not late and len(reads) > 20, f"{len(late)} of {len(reads)} reads failed or were late: {late[:3]}"
 
 
 if __name__ == "__main__":

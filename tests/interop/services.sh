@@ -36,8 +36,9 @@ url=https://$net.8:8443 prometheus=$net.9:9090 receiver=$net.10:9099 certificate
 export CAIRN_NETWORK=regtest POSTGRES_PASSWORD=$RANDOM$RANDOM CAIRN_SERVERS="cairn:8080 standby:8080 replica:8080"
 export CAIRN_BLOCKS_DIR=/node/regtest/blocks CAIRN_NODE_COOKIE=/node/regtest/.cookie
 docker-compose --file "$deploy/compose/compose.yaml" config >"$work/compose.yaml"
-# settings_of SERVICE: its environment, and $words, its command.
+# settings_of SERVICE: its environment in place of that of another one, and $words, its command.
 settings_of() {
+    unset "${!CAIRN_@}"
     python3 "$here/services.py" service "$work/compose.yaml" "$1" "$hosts" "$work" >"$work/settings" || fail "no service $1"
     # shellcheck source=/dev/null
     . "$work/settings"
@@ -100,6 +101,7 @@ if [ -n "${BITCOIND_EXE:-}" ]; then
     core generatetodescriptor '120, "raw(51)#8lvh9jxk"' >/dev/null
 else
     echo "interop: services without a node: BITCOIND_EXE names no bitcoind" >&2
+    unset "${!CAIRN_@}"
     start_server demo "$cairn" demo --still --datadir "$work/demo" --listen "$net.11:8080"
     wait_for 120 "the demo" curl -fsS "http://$net.11:8080/api/health"
     end_server "$newest"
@@ -149,6 +151,7 @@ knows_key() {
 }
 knows_ticket() { ticket | grep -q '"already_received":true'; }
 settings_of cairn
+export CAIRN_DATADIR=$work/data
 key=$(issue) unused=$(issue)
 knows_key "$key" || fail "the key is not known"
 ! knows_key "${key%?}x" || fail "any key is known"
