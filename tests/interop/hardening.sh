@@ -8,12 +8,10 @@ set -euo pipefail
 cairn=$1
 here=$(cd "$(dirname "$0")" && pwd)
 deploy=$here/../../deploy
-if ! command -v systemd-analyze >/dev/null; then
-    echo "interop: skipped hardening: no systemd-analyze (Debian: systemd)" >&2
-    exit 0
-fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/interop/servers.sh
+. "$here/servers.sh"
+command -v systemd-analyze >/dev/null || skip hardening "no systemd-analyze (Debian: systemd)"
+begin_servers hardening
 
 # is_closed UNIT: an exposure of at most 2.0.
 is_closed() {
@@ -35,14 +33,9 @@ if ! unshare --mount --pid --fork true 2>/dev/null || ! command -v setpriv >/dev
     exit 0
 fi
 cp "$cairn" "$work/cairn"
-"$work/cairn" demo --still --datadir "$work/demo" --listen 127.0.0.1:0 >"$work/log" 2>&1 &
-demo=$!
-for _ in $(seq 1 120); do
-    if grep -q "serving url" "$work/log"; then break; fi
-    sleep 1
-done
-kill "$demo"
-wait "$demo" || true
+start_server demo "$work/cairn" demo --still --datadir "$work/demo" --listen 127.0.0.1:0
+wait_for 120 "the demo" grep -q "serving url" "$work/demo.log"
+end_server "$newest"
 chmod 0755 "$work"
 chown -R nobody: "$work"
 cat >"$work/inside.sh" <<'SANDBOX'

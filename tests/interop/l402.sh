@@ -9,34 +9,19 @@ cairn=$1
 listen=127.0.0.1:18334
 base=http://$listen
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/interop/servers.sh
+. "$here/servers.sh"
 # shellcheck source=tests/interop/install-pinned.sh
 . "$here/install-pinned.sh"
 # bolt11 takes any bitstring, and fails with 5.0; l402 takes any axios 1.
 install_pinned interop-l402 l402-requests==0.9.0 pymacaroons==0.13.0 bolt11==2.2.0 bitstring==4.4.0 \
     @getalby/lightning-tools@9.0.1 l402@0.5.1 axios@1.21.1
 
-work=$(mktemp -d)
-server=
-stop() {
-    [ -z "$server" ] || kill "$server" 2>/dev/null || true
-    [ -z "$server" ] || wait "$server" 2>/dev/null || true
-    rm -rf "$work"
-}
-trap stop EXIT
+begin_servers l402
 # `cairn access pay` finds the invoices in the data folder, unless the environment names another database.
 unset CAIRN_STATE_URL
-"$cairn" demo --still --access-mode live --lightning simulated --datadir "$work/data" --listen "$listen" \
-    >"$work/log" 2>&1 &
-server=$!
-for attempt in $(seq 1 120); do
-    if curl -fsS "$base/api/health" -o /dev/null 2>/dev/null; then break; fi
-    if ! kill -0 "$server" 2>/dev/null || [ "$attempt" = 120 ]; then
-        echo "interop: the demo with access_mode = live does not answer; its log:" >&2
-        cat "$work/log" >&2
-        exit 1
-    fi
-    sleep 1
-done
+start_server demo "$cairn" demo --still --access-mode live --lightning simulated --datadir "$work/data" --listen "$listen"
+wait_for 120 "the demo with access_mode = live" curl -fsS "$base/api/health"
 
 MODULES="$tools/node_modules" timeout 120 node "$here/l402_lightning_tools.mjs" "$base" "$cairn" "$work/data"
 MODULES="$tools/node_modules" timeout 120 node "$here/l402_axios.mjs" "$base" "$cairn" "$work/data"

@@ -10,13 +10,13 @@ set -euo pipefail
 folder=${1:?usage: $0 FOLDER [SUITE]}
 suite=${2:-bookworm}
 here=$(cd "$(dirname "$0")/../.." && pwd)
-skip() { echo "interop: skipped package: $1" >&2; exit 0; }
-fail() { echo "interop: package: $1" >&2; exit 1; }
-
+# shellcheck source=tests/interop/servers.sh
+. "$here/tests/interop/servers.sh"
 for program in mmdebstrap dpkg-deb lintian; do
-    command -v "$program" >/dev/null || skip "no $program (Debian: mmdebstrap, dpkg-dev, lintian)"
+    command -v "$program" >/dev/null || skip package "no $program (Debian: mmdebstrap, dpkg-dev, lintian)"
 done
-[ "$(id -u)" = 0 ] || skip "not root, and a chroot needs it"
+[ "$(id -u)" = 0 ] || skip package "not root, and a chroot needs it"
+begin_servers package
 deb=$(find "$folder" -name 'cairn_*.deb' -printf '%T@ %p\n' 2>/dev/null | sort -rn | head -n 1 | cut -d' ' -f2-)
 [ -f "$deb" ] || fail "no package in $folder; make package builds one"
 
@@ -25,18 +25,12 @@ lintian --allow-root --fail-on error,warning \
     --suppress-tags no-changelog,wrong-name-for-upstream-changelog,embedded-library "$deb" ||
     fail "lintian finds faults"
 
-root=$(mktemp -d)
-stop() {
-    [ -z "${server:-}" ] || kill "$server" 2>/dev/null || true
-    [ -z "${server:-}" ] || wait "$server" 2>/dev/null || true
-    [ -z "${node:-}" ] || kill "$node" 2>/dev/null || true
-    [ -z "${node:-}" ] || wait "$node" 2>/dev/null || true
-    umount "$root/proc" 2>/dev/null || true
-    rm -rf --one-file-system "$root"
-}
-trap stop EXIT
+root=$work/root
+clean_up() { umount "$root/proc" 2>/dev/null || true; }
+# What runs in it is not root.
+chmod 0755 "$work"
 mmdebstrap --quiet --variant=minbase "$suite" "$root" http://deb.debian.org/debian
-mount -t proc proc "$root/proc" || skip "proc cannot be mounted here"
+mount -t proc proc "$root/proc" || skip package "proc cannot be mounted here"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 # Services do not start in a chroot.
 printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
@@ -63,21 +57,14 @@ grep -q 'cairn demo' <<<"$commands" || fail "deploy/README.md does not start the
 install=$(grep 'apt-get install' <<<"$commands" | sed 's/ *#.*//')
 demo=$(grep '^cairn demo' <<<"$commands" | sed 's/ *[&#].*//')
 ask=$(grep '^curl' <<<"$commands" | sed 's/ *#.*//; s/^curl/curl -fsS/')
-inside sh -c "cd /new && $install -y -qq" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "apt-get does not install it"; }
-# Not through the function, so that $! is the server itself.
-"${inside[@]}" sh -c "exec $demo" >"$root/demo" 2>&1 &
-server=$!
-for attempt in $(seq 1 120); do
-    if answer=$(bash -c "$ask" 2>/dev/null); then break; fi
-    if ! kill -0 "$server" 2>/dev/null || [ "$attempt" = 120 ]; then cat "$root/demo" >&2; fail "the demo does not answer"; fi
-    sleep 1
-done
+inside sh -c "cd /new && $install -y -qq" >"$work/apt.log" 2>&1 || fail "apt-get does not install it"
+start_server demo "${inside[@]}" sh -c "exec $demo"
+wait_for 120 "the demo" bash -c "$ask"
 taken=$(($(date +%s) - begun))
+answer=$(bash -c "$ask")
 grep -q '"height"' <<<"$answer" || fail "the first answer is: $answer"
 [ "$taken" -lt 300 ] || fail "the first answer took $taken s"
-kill "$server"
-wait "$server" || true
-server=
+end_server "$newest"
 
 [ "$(inside cairn -V | cut -d' ' -f2)" = "${version%-*}" ] || fail "another version than $version runs"
 inside getent passwd cairn | grep -q ':/var/lib/cairn:/usr/sbin/nologin$' || fail "the user cairn is not there"
@@ -110,55 +97,46 @@ zmqpubhashblock=tcp://127.0.0.1:18364
 zmqpubsequence=tcp://127.0.0.1:18364
 CONF
     # The guide gives the user access by an access control list; here everybody may read.
-    (umask 022 && exec "$BITCOIND_EXE" -datadir="$root/var/lib/bitcoind" -listen=0 -rpccookieperms=all \
-        -startupnotify="chmod -R go+rX $root/var/lib/bitcoind" -printtoconsole=0) &
-    node=$!
+    as_node() { umask 022 && exec "$@"; }
+    start_server node as_node "$BITCOIND_EXE" -datadir="$root/var/lib/bitcoind" -listen=0 -rpccookieperms=all \
+        -startupnotify="chmod -R go+rX $root/var/lib/bitcoind" -printtoconsole=0
+    node=$newest
     cookie="$root/var/lib/bitcoind/regtest/.cookie"
     core() {
         curl -fsS --user "$(cat "$cookie")" --data "{\"method\":\"$1\",\"params\":[$2]}" "http://$rpc"
     }
-    for attempt in $(seq 1 60); do
-        if core getblockcount '' >/dev/null 2>&1; then break; fi
-        [ "$attempt" -lt 60 ] || fail "bitcoind does not answer"
-        sleep 0.5
-    done
+    wait_for 60 bitcoind core getblockcount ''
     core generatetodescriptor '120, "raw(51)#8lvh9jxk"' >/dev/null
     chmod -R go+rX "$root/var/lib/bitcoind"
     init=$(sed -n 's/ *#.*//; /^cairn init/p' "$here/deploy/README.md")
-    inside sh -c "$init" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "$init finds faults"; }
+    inside sh -c "$init" >"$work/init.log" 2>&1 || fail "$init finds faults"
     doctor=$(sed -n 's/^sudo -u cairn \(CAIRN_CONFIG.*cairn doctor\).*/\1/p' "$here/deploy/README.md")
     [ -n "$doctor" ] || fail "deploy/README.md does not name the doctor"
     listen=$(sed -n 's/^listen = "\(.*\)"/\1/p' "$root/etc/cairn/cairn.toml")
-    chroot --userspec=cairn:cairn "$root" env CAIRN_CONFIG=/etc/cairn/cairn.toml cairn run >"$root/served" 2>&1 &
-    server=$!
-    for attempt in $(seq 1 120); do
-        if curl -fsS "http://$listen/v1/network/summary" 2>/dev/null | grep -q '"height":120'; then break; fi
-        if ! kill -0 "$server" 2>/dev/null || [ "$attempt" = 120 ]; then cat "$root/served" >&2; fail "no answer on the node"; fi
-        sleep 0.5
-    done
+    start_server cairn chroot --userspec=cairn:cairn "$root" env CAIRN_CONFIG=/etc/cairn/cairn.toml cairn run
+    at_the_tip() { curl -fsS "http://$listen/v1/network/summary" | grep -q '"height":120'; }
+    wait_for 60 "an answer on the node" at_the_tip
     on_node=", on a node after $(($(date +%s) - begun)) s"
-    chroot --userspec=cairn:cairn "$root" sh -c "cd / && $doctor" >"$root/log" 2>&1 ||
-        { cat "$root/log" >&2; fail "the doctor finds faults"; }
-    kill "$server" "$node"
-    wait "$server" "$node" || true
-    server='' node=''
+    chroot --userspec=cairn:cairn "$root" sh -c "cd / && $doctor" >"$work/doctor.log" 2>&1 || fail "the doctor finds faults"
+    end_server "$newest"
+    end_server "$node"
     rm -rf "$root/var/lib/bitcoind"
 fi
 
 # Purge keeps what exists once, and says so.
-inside apt-get -qq purge -y cairn >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "it is not purged"; }
-grep -q '/var/lib/cairn stays' "$root/log" || fail "purge does not say that the data stay"
+inside apt-get -qq purge -y cairn >"$work/apt.log" 2>&1 || fail "it is not purged"
+grep -q '/var/lib/cairn stays' "$work/apt.log" || fail "purge does not say that the data stay"
 [ -d "$root/var/lib/cairn" ] || fail "purge took the data"
 if [ -e "$root/etc/cairn/cairn.toml" ] || [ -e "$root/usr/bin/cairn" ]; then fail "purge left settings or program"; fi
 
 # An upgrade keeps what the operator changed, and the data.
-inside sh -c 'apt-get -qq install -y /old/cairn_0.0.1-1.deb' >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "no old one"; }
+inside sh -c 'apt-get -qq install -y /old/cairn_0.0.1-1.deb' >"$work/apt.log" 2>&1 || fail "no old one"
 sed -i 's/^network = .*/network = "signet"/' "$root/etc/cairn/cairn.toml"
 echo kept >"$root/var/lib/cairn/kept"
-inside sh -c "cd /new && $install -y -qq" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "it does not upgrade"; }
+inside sh -c "cd /new && $install -y -qq" >"$work/apt.log" 2>&1 || fail "it does not upgrade"
 inside dpkg -s cairn | grep -qxF "Version: $version" || fail "the upgrade is not $version"
 grep -q '^network = "signet"' "$root/etc/cairn/cairn.toml" || fail "the upgrade took the operator's settings"
-inside apt-get -qq remove -y cairn >"$root/log" 2>&1
+inside apt-get -qq remove -y cairn >"$work/apt.log" 2>&1
 [ -e "$root/etc/cairn/cairn.toml" ] || fail "removal took the settings"
 [ "$(cat "$root/var/lib/cairn/kept")" = kept ] || fail "removal took the data"
 

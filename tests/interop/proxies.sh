@@ -7,6 +7,8 @@ set -euo pipefail
 cairn=$1
 here=$(cd "$(dirname "$0")" && pwd)
 deploy=$here/../../deploy
+# shellcheck source=tests/interop/servers.sh
+. "$here/servers.sh"
 found=()
 for tool in nginx haproxy caddy; do
     if command -v "$tool" >/dev/null; then
@@ -17,31 +19,7 @@ for tool in nginx haproxy caddy; do
 done
 [ ${#found[@]} -gt 0 ] || exit 0
 
-work=$(mktemp -d)
-started=()
-stop() {
-    for process in "${started[@]}"; do kill "$process" 2>/dev/null || true; done
-    for process in "${started[@]}"; do wait "$process" 2>/dev/null || true; done
-    rm -rf "$work"
-}
-trap stop EXIT
-fail() {
-    echo "interop: proxies: $1; the logs:" >&2
-    tail -n 20 "$work"/*.log >&2
-    exit 1
-}
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
-# wait_for WHAT COMMAND…: until the command succeeds.
-wait_for() {
-    local left=60 what=$1
-    shift
-    until "$@" >/dev/null 2>&1; do
-        left=$((left - 1))
-        [ "$left" -gt 0 ] || fail "waited too long for $what"
-        sleep 1
-    done
-}
-
+begin_servers proxies
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=cairn.example \
     -addext "subjectAltName=DNS:cairn.example,DNS:esplora.cairn.example" \
     -keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null
@@ -49,11 +27,10 @@ cat "$work/cert.pem" "$work/key.pem" >"$work/both.pem"
 
 # The settings of deploy/cairn.toml that matter to a proxy, and a budget that a test can use up.
 listen=127.0.0.1:$(free_port) admin=127.0.0.1:$(free_port) esplora=127.0.0.1:$(free_port)
-CAIRN_RATE_LIMIT=300 "$cairn" demo --datadir "$work/demo" --listen "$listen" --admin-listen "$admin" --esplora "$esplora" \
-    --base-url https://cairn.example --trusted-proxies 127.0.0.1,::1 >"$work/demo.log" 2>&1 &
-demo=$!
-started+=("$demo")
-wait_for "the demo" curl -fsS "http://$admin/readyz"
+CAIRN_RATE_LIMIT=300 start_server demo "$cairn" demo --datadir "$work/demo" --listen "$listen" --admin-listen "$admin" \
+    --esplora "$esplora" --base-url https://cairn.example --trusted-proxies 127.0.0.1,::1
+demo=$newest
+wait_for 120 "the demo" curl -fsS "http://$admin/readyz"
 
 ports=()
 for tool in "${found[@]}"; do
@@ -69,13 +46,13 @@ for tool in "${found[@]}"; do
                     -e "s|/etc/letsencrypt/live/cairn.example/privkey.pem|$work/key.pem|" "$deploy/nginx.conf"
                 echo '}'
             } >"$work/nginx.conf"
-            nginx -p "$work" -c "$work/nginx.conf" -e stderr >"$work/nginx.log" 2>&1 &
+            start_server nginx nginx -p "$work" -c "$work/nginx.conf" -e stderr
             ;;
         haproxy)
             sed -e "s|bind :443|bind 127.0.0.1:$port|" -e "s|/etc/haproxy/cairn.pem|$work/both.pem|" \
                 -e "s|10.0.0.1[12]:8080 port 9090|$listen port ${admin#*:}|" -e "s|10.0.0.1[12]:3002 port 9090|$esplora port ${admin#*:}|" \
                 "$deploy/haproxy.cfg" >"$work/haproxy.cfg"
-            haproxy -db -f "$work/haproxy.cfg" >"$work/haproxy.log" 2>&1 &
+            start_server haproxy haproxy -db -f "$work/haproxy.cfg"
             ;;
         caddy)
             {
@@ -84,10 +61,10 @@ for tool in "${found[@]}"; do
                     -e "s|reverse_proxy 127.0.0.1:8080|reverse_proxy $listen|" -e "s|reverse_proxy 127.0.0.1:3002|reverse_proxy $esplora|" \
                     "$deploy/Caddyfile"
             } >"$work/Caddyfile"
-            XDG_DATA_HOME="$work/caddy" XDG_CONFIG_HOME="$work/caddy" caddy run --config "$work/Caddyfile" --adapter caddyfile >"$work/caddy.log" 2>&1 &
+            XDG_DATA_HOME="$work/caddy" XDG_CONFIG_HOME="$work/caddy" \
+                start_server caddy caddy run --config "$work/Caddyfile" --adapter caddyfile
             ;;
     esac
-    started+=($!)
     ports+=("$tool=$port")
     for host in cairn.example esplora.cairn.example; do
         path=/api/health
@@ -95,7 +72,7 @@ for tool in "${found[@]}"; do
         secured() {
             curl -fsS --http2 --cacert "$work/cert.pem" --resolve "$host:$port:127.0.0.1" -o /dev/null -w '%{http_version}' "https://$host:$port$path"
         }
-        wait_for "$tool" secured
+        wait_for 60 "$tool" secured
         version=$(secured)
         [ "$version" = 2 ] || fail "$tool serves $host by HTTP/$version"
     done

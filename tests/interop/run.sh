@@ -7,34 +7,21 @@ set -euo pipefail
 
 listen=127.0.0.1:18333 esplora=127.0.0.1:18339 electrum=127.0.0.1:18340
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/interop/servers.sh
+. "$here/servers.sh"
 # shellcheck source=tests/interop/install-pinned.sh
 . "$here/install-pinned.sh"
 install_pinned interop schemathesis==4.32.5
 
 cargo build --locked --release --bin cairn
-work=$(mktemp -d)
-server=
-stop() {
-    [ -z "$server" ] || kill "$server" 2>/dev/null || true
-    [ -z "$server" ] || wait "$server" 2>/dev/null || true
-    rm -rf "$work"
-}
-trap stop EXIT
+begin_servers interop
 # Thousands of requests of one client are the point here. Reports are paid to a watch-only account of the test networks.
 account=tpubDC5FSnBiZDMmhiuCmWAYsLwgLYrrT9rAqvTySfuCCrgsWz8wxMXUS9Tb9iVMvcRbvFcAHGkMD5Kx8koh4GquNGNTfohfk7pgjhaPCdXpoba
-CAIRN_PAYMENTS_DESCRIPTOR="wpkh($account/0/*)" CAIRN_RATE_LIMIT=0 "${CARGO_TARGET_DIR:-target}/release/cairn" demo --still --datadir "$work/data" --listen "$listen" --esplora "$esplora" --electrum "$electrum" >"$work/log" 2>&1 &
-server=$!
-
 document="$work/openapi.json"
-for attempt in $(seq 1 120); do
-    if curl -fsS "http://$listen/openapi.json" -o "$document" 2>/dev/null; then break; fi
-    if ! kill -0 "$server" 2>/dev/null || [ "$attempt" = 120 ]; then
-        echo "interop: the demo does not answer; its log:" >&2
-        cat "$work/log" >&2
-        exit 1
-    fi
-    sleep 1
-done
+CAIRN_PAYMENTS_DESCRIPTOR="wpkh($account/0/*)" CAIRN_RATE_LIMIT=0 start_server demo \
+    "${CARGO_TARGET_DIR:-target}/release/cairn" demo --still --datadir "$work/data" \
+    --listen "$listen" --esplora "$esplora" --electrum "$electrum"
+wait_for 120 "the demo" curl -fsS "http://$listen/openapi.json" -o "$document"
 
 "$here/openapi.sh" "$document"
 "$here/a2a.sh" "http://$listen"
@@ -62,6 +49,7 @@ python3 "$here/pages_speed.py" "http://$listen"
 "$here/proxies.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/hardening.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/watching.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
+"$here/services.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/traces.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 
 # What schemathesis cannot know: sending a transaction needs a node, and anchoring a hash a wallet, which the demo has

@@ -11,6 +11,8 @@ facilitator=127.0.0.1:18402
 listen=127.0.0.1:18335
 base=http://$listen
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/interop/servers.sh
+. "$here/servers.sh"
 # shellcheck source=tests/interop/install-pinned.sh
 . "$here/install-pinned.sh"
 # The MCP client of x402 reads the results of mcp 1, not those of mcp 2.
@@ -29,41 +31,16 @@ if ! cmp -s "$here/../../deploy/x402-facilitator/package-lock.json" "$program/in
 fi
 cp "$here/../../deploy/x402-facilitator/facilitator.mjs" "$program"
 
-work=$(mktemp -d)
-started=()
-stop() {
-    local pid
-    for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
-    for pid in "${started[@]}"; do wait "$pid" 2>/dev/null || true; done
-    rm -rf "$work"
-}
-trap stop EXIT
-
-# answers NAME PID COMMAND…: waits until the command succeeds; fails with the log of the program if it ends.
-answers() {
-    local name=$1 pid=$2 attempt
-    shift 2
-    for attempt in $(seq 1 120); do
-        if "$@" >"$work/answer" 2>/dev/null; then return; fi
-        if ! kill -0 "$pid" 2>/dev/null || [ "$attempt" = 120 ]; then
-            echo "interop: $name does not answer; its log:" >&2
-            cat "$work/$name.log" >&2
-            exit 1
-        fi
-        sleep 0.5
-    done
-}
-
+begin_servers x402
 # The program itself, not the script that starts it.
 anvil=$(echo "$tools"/node_modules/@foundry-rs/anvil-*/bin/anvil)
 if [ ! -x "$anvil" ]; then
     echo "interop: npm has no anvil for this machine" >&2
     exit 1
 fi
-"$anvil" --host "${chain%:*}" --port "${chain#*:}" >"$work/anvil.log" 2>&1 &
-started+=($!)
+start_server anvil "$anvil" --host "${chain%:*}" --port "${chain#*:}"
 chain_id='{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
-answers anvil "$!" curl -fsS -H 'content-type: application/json' -d "$chain_id" "http://$chain"
+wait_for 60 anvil curl -fsS -H 'content-type: application/json' -d "$chain_id" "http://$chain"
 MODULES="$tools/node_modules" timeout 180 node "$here/x402_chain.mjs" "http://$chain" "$work"
 network='' token='' pay_to=''
 # shellcheck source=/dev/null
@@ -73,26 +50,23 @@ export X402_NETWORK=$network X402_RPC_URL=http://$chain X402_KEY_FILE=$work/faci
 export X402_LISTEN=$facilitator
 (umask 077 && head -c 24 /dev/urandom | base64 >"$work/token")
 export X402_TOKEN_FILE=$work/token
-node "$program/facilitator.mjs" >"$work/facilitator.log" 2>&1 &
-node=$!
-started+=("$node")
-answers facilitator "$node" curl -fsS -H "authorization: Bearer $(cat "$work/token")" "http://$facilitator/supported"
+start_server facilitator node "$program/facilitator.mjs"
+node=$newest
+wait_for 60 "the facilitator" curl -fsS -H "authorization: Bearer $(cat "$work/token")" "http://$facilitator/supported"
 
 unset CAIRN_STATE_URL
-"$cairn" demo --still --access-mode live --lightning simulated --base-url "$base" \
+start_server cairn "$cairn" demo --still --access-mode live --lightning simulated --base-url "$base" \
     --x402-facilitator "http://$facilitator" --x402-facilitator-key-file "$work/token" --x402-pay-to "$pay_to" \
     --x402-network "$network" --x402-asset "$token" --x402-asset-name 'USD Coin' --x402-asset-version 2 \
     --x402-decimals 6 --x402-max-timeout 60 --x402-contract-wallets true --x402-settlement open \
-    --datadir "$work/data" --listen "$listen" >"$work/cairn.log" 2>&1 &
-started+=($!)
-answers cairn "$!" curl -fsS "$base/api/health"
+    --datadir "$work/data" --listen "$listen"
+wait_for 120 Cairn curl -fsS "$base/api/health"
 
 MODULES="$tools/node_modules" timeout 240 node "$here/x402_fetch.mjs" "$base" "$work"
 timeout 240 "$tools/bin/python" "$here/x402_http.py" "$base" "$work"
 timeout 240 "$tools/bin/python" "$here/x402_mcp.py" "$base" "$work"
 
 # The next client starts and kills the facilitator itself.
-kill "$node"
-wait "$node" || true
+end_server "$node"
 MODULES="$tools/node_modules" timeout 480 node "$here/x402_failures.mjs" "$base" "$work" "$program/facilitator.mjs" \
     "$cairn" "$work/data"
