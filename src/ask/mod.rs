@@ -169,7 +169,7 @@ fn show(answer: &Answer, wants_json: bool) -> Result<Exit, Failure> {
     let problem = parsed();
     let said = |name: &str| problem[name].as_str().map(harmless);
     let detail = said("detail").or_else(|| said("title")).unwrap_or_else(|| "the answer says no reason".to_owned());
-    let code = said("code").map_or_else(String::new, |code| format!(", {code}"));
+    let code = said("error").map_or_else(String::new, |code| format!(", {code}"));
     let exit = if (400..500).contains(&answer.status) { Exit::Usage } else { Exit::Other };
     let failure = Failure::new(exit, format!("HTTP status {}{code}: {detail}", answer.status));
     Err(match said("hint") {

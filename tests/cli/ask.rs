@@ -94,9 +94,11 @@ fn settled(value: &mut Value) {
 #[test]
 fn every_operation_answers_as_over_http() {
     let world = World::empty(CAIRN);
-    let mut running = world.start("demo --still --datadir demo --listen 127.0.0.1:0");
+    let mut running = world.start("demo --datadir demo --listen 127.0.0.1:0");
     let address = running.address();
-    let examples = examples(&get_json(&address, "/openapi.json"));
+    let mut examples = examples(&get_json(&address, "/openapi.json"));
+    // The demo mines a block for what is written: that comes last.
+    examples.sort_by_key(|example| WRITES.contains(&example.name.as_str()));
     assert!(examples.len() > 90, "{}", examples.len());
     let (here, there) = (format!("--base-url http://{address} --datadir demo"), format!("--url http://{address}"));
     let (mut unlike, no_fields) = (Vec::new(), json!({}));
@@ -143,7 +145,7 @@ fn what_is_wrong_is_said_with_an_exit_code() {
     let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<String>>();
     let asked = ask(&world, "--datadir data", &words("wallet-overview nonsense"));
     let problem: Value = serde_json::from_slice(&asked.stdout).unwrap();
-    assert_eq!((asked.status.code(), &problem["code"]), (Some(2), &json!("invalid_address")));
+    assert_eq!((asked.status.code(), &problem["error"]), (Some(2), &json!("invalid_address")));
     assert!(said(&asked).contains("HTTP status 400, invalid_address: "), "{}", said(&asked));
     for (line, told) in [
         ("wallet-overvieww x", "did you mean wallet-overview"),

@@ -146,7 +146,7 @@ fn serve_live(
     let descriptor = descriptor.map_err(|error| Failure::new(Exit::Other, error.to_string()))?;
     let (registry, url) = (Registry::new(), StateUrl::in_folder(folder.dir()));
     let server = server.with_registry(&registry).with_payments(descriptor).with_own_calendar();
-    let live = Arc::new(Live::new(Arc::clone(&slot), unconfirmed)?);
+    let live = Arc::new(Live::new(Arc::clone(&slot), unconfirmed, folder.dir())?);
     let miner = Miner::new(Arc::clone(&live), folder, &url, &context.screen)?;
     let settings = AnchorSettings {
         network: network.name().to_owned(),

@@ -5,10 +5,15 @@ mod node;
 mod orders;
 mod thread;
 
-use std::{collections::HashSet, fmt, path::PathBuf, sync::Arc};
+use std::{
+    collections::HashSet,
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use cairn_demo::{DemoCoin, DemoWallet, Payee, Unconfirmed, coin};
-use cairn_link::{IndexSlot, IndexSource};
+use cairn_link::{IndexSlot, IndexSource, Publish, SocketPublisher};
 use cairn_model::{MempoolDelta, Outpoint, RemoveReason, TxNum, Txid};
 use cairn_reader::{ReadError, View};
 use parking_lot::Mutex;
@@ -72,6 +77,8 @@ impl Waiting {
 /// The demo's chain, wallet and waiting transactions.
 pub(super) struct Live {
     slot: Arc<IndexSlot>,
+    /// Tells other processes that read the index, as an indexer does.
+    announced: SocketPublisher,
     wallet: DemoWallet,
     /// Coins that the demo's unconfirmed transactions spend. They stay unconfirmed.
     taken: HashSet<(Txid, u32)>,
@@ -79,14 +86,19 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Creates the wallet. `unconfirmed` are the transactions of the mempool.
-    pub(super) fn new(slot: Arc<IndexSlot>, unconfirmed: &[MempoolDelta]) -> Result<Self, Failure> {
+    /// Creates the wallet. `unconfirmed` are the transactions of the mempool. Readers in other processes find the socket
+    /// in `dir`.
+    pub(super) fn new(slot: Arc<IndexSlot>, unconfirmed: &[MempoolDelta], dir: &Path) -> Result<Self, Failure> {
         let added = unconfirmed.iter().filter_map(|delta| match delta {
             MempoolDelta::Add(tx) => Some(tx),
             _ => None,
         });
         let taken = added.flat_map(|tx| tx.inputs.iter().map(|input| (input.prev_txid, input.prev_vout))).collect();
-        Ok(Live { slot, wallet: DemoWallet::new().map_err(generator)?, taken, waiting: Mutex::default() })
+        let announced = SocketPublisher::open(dir, slot.pool());
+        announced.publish_best_height(slot.best_height());
+        announced.publish_source(&slot.source().unwrap_or_default());
+        let wallet = DemoWallet::new().map_err(generator)?;
+        Ok(Live { slot, announced, wallet, taken, waiting: Mutex::default() })
     }
 
     fn view<T>(&self, read: impl FnOnce(&View<'_>) -> Result<T, ReadError>) -> Result<T, Failure> {
@@ -158,6 +170,7 @@ impl Live {
         waiting.push(new);
         let pool = self.slot.pool();
         pool.apply(&deltas);
+        self.announced.publish_mempool(&deltas);
         drop(waiting);
         pool.refresh();
         Ok(txid)

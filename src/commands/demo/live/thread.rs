@@ -10,7 +10,7 @@ use std::{
 use cairn_anchoring::{Ledger, SqlLedger};
 use cairn_clock::{now_ms, now_secs};
 use cairn_demo::{Parent, Unconfirmed, script_of};
-use cairn_link::IndexSource;
+use cairn_link::{IndexSource, Publish};
 use cairn_model::{CancelToken, MempoolDelta, Network, RemoveReason, SourceStatus, Txid};
 use cairn_state::{BatchState, StateUrl};
 
@@ -184,13 +184,19 @@ impl<'m> Miner<'m> {
         let transactions = removed.len();
         let removed = removed.into_iter().map(|(txid, reason)| MempoolDelta::Remove { txid, reason });
         let block = MempoolDelta::Block { height: tip.height, hash: tip.hash, time: tip.time };
-        let (slot, pool) = (&self.live.slot, self.live.slot.pool());
-        pool.apply(&removed.chain([block]).collect::<Vec<_>>());
+        let (slot, pool, announced) = (&self.live.slot, self.live.slot.pool(), &self.live.announced);
+        let deltas: Vec<MempoolDelta> = removed.chain([block]).collect();
+        pool.apply(&deltas);
         pool.refresh();
-        slot.set_best_height(Some(tip.height));
         let blocks = Some(tip.height);
-        let status = slot.source().unwrap_or_default();
-        slot.set_source(Some(SourceStatus { at: now_ms() / 1_000, blocks, headers: blocks, ..status }));
+        let status =
+            SourceStatus { at: now_ms() / 1_000, blocks, headers: blocks, ..slot.source().unwrap_or_default() };
+        announced.publish_tip(Some((tip.height, tip.hash)));
+        announced.publish_mempool(&deltas);
+        announced.publish_best_height(blocks);
+        announced.publish_source(&status);
+        slot.set_best_height(blocks);
+        slot.set_source(Some(status));
         tracing::info!(height = tip.height, transactions, "the demo chain has a new block");
         Ok(())
     }
