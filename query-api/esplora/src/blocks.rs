@@ -234,11 +234,11 @@ fn txs(at: &Pinned<'_>, work: &Work, hash: &BlockHash, start: u64) -> Result<Ans
     let height = height_of(at, hash)?;
     let row = at.header(height)?;
     let count = u64::from(row.tx_count);
-    if start >= count {
-        return Err(Refusal::not_found("start index out of range"));
-    }
     if !start.is_multiple_of(PAGE) {
-        return Err(Refusal::bad(format!("start index must be a multipication of {PAGE}")));
+        return Err(Refusal::bad(format!("start index must be a multiple of {PAGE}")));
+    }
+    if start >= count {
+        return Err(Refusal::bad("start index out of range"));
     }
     let numbers: Vec<TxNum> = (start..count.min(start + PAGE)).map(|at| TxNum(row.first_tx.0 + at)).collect();
     let txs = tx_json::confirmed(at, work, &numbers)?;

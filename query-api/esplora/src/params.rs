@@ -62,8 +62,8 @@ impl ScriptName {
         match self {
             ScriptName::Address => address(text, network).map(|script| script_sha256(&script)),
             ScriptName::Hash => {
-                let bytes = hex::decode(text).map_err(|_| Refusal::bad("Invalid hex string"))?;
-                bytes.try_into().map_err(|_| Refusal::bad("Invalid scripthash"))
+                let bytes = hex::decode(text).ok().and_then(|bytes| bytes.try_into().ok());
+                bytes.ok_or_else(|| Refusal::bad("Invalid scripthash"))
             }
         }
     }
@@ -103,8 +103,9 @@ mod tests {
             assert_eq!(text_of(address(wrong, Network::Main)), "Invalid Bitcoin address");
         }
         let parse = |text: &str| ScriptName::Hash.parse(text, Network::Main);
-        assert_eq!(text_of(parse("00")), "Invalid scripthash");
-        assert_eq!(text_of(parse("0g")), "Invalid hex string");
+        for wrong in ["", "00", "0", "0g", &"zz".repeat(32), &"00".repeat(33)] {
+            assert_eq!(text_of(parse(wrong)), "Invalid scripthash");
+        }
         let hash = parse(&format!("ab{}", "00".repeat(31))).unwrap();
         assert_eq!((hash[0], hash[31]), (0xab, 0));
     }

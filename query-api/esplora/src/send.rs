@@ -1,6 +1,6 @@
 //! Transactions for the node: to send, alone or as a package, or to test.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::{
     Router,
@@ -14,7 +14,7 @@ use cairn_http::{ApiError, Cost, ErrorCode, Work};
 use cairn_link::Absent;
 use cairn_model::Txid;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::{
     answer::{Age, Answer, Refusal},
@@ -27,8 +27,9 @@ const MAX_PACKAGE: usize = 25;
 const DIGITS: std::ops::Range<usize> = 120..800_000;
 /// The node's answer to bytes that are not a transaction.
 const UNDECODABLE: (i64, &str) = (-22, "TX decode failed. Make sure the tx has at least one input.");
-/// How often, and how long each time, the answer waits until the mempool has a transaction that the node has accepted.
-const WAITS: u32 = 10;
+/// How long an answer waits at most until the mempool has the transactions that the node has accepted.
+const MAX_WAIT: Duration = Duration::from_secs(1);
+/// How long it waits at a time: in between, the request may be cancelled.
 const WAIT: Duration = Duration::from_millis(100);
 
 /// The routes that hand transactions to the node.
@@ -82,27 +83,29 @@ async fn broadcast(esplora: Esplora, from: &Parts, text: String) -> Result<Answe
             work.give_turn_back();
             let sent = node.broadcast(&raw, BroadcastLimits::default());
             let txid = sent.map_err(|refused| of_node(METHOD, refused))?;
-            wait_for(&chain, work, &txid)?;
+            wait_for(&chain, work, &[txid])?;
             Ok(Answer::text(txid.to_string(), Age::None))
         })
         .await
 }
 
-/// Waits until the mempool has a transaction, so that clients find what they have sent. Gives up after a second.
-fn wait_for(chain: &Chain, work: &Work, txid: &Txid) -> Result<(), Refusal> {
-    let slot = chain.index().mempool();
-    for _ in 0..WAITS {
+/// Waits until the mempool has these transactions, so that clients find what they have sent. Gives up after
+/// [`MAX_WAIT`].
+fn wait_for(chain: &Chain, work: &Work, txids: &[Txid]) -> Result<(), Refusal> {
+    let (slot, started) = (chain.index().mempool(), Instant::now());
+    loop {
         work.poll()?;
         let mark = slot.mark();
         let pinned = slot.pin();
         let is_readable = matches!(pinned.absent(None), None | Some(Absent::OtherTip));
-        if !is_readable || pinned.mempool().get(txid).is_some() {
-            break;
+        let left = MAX_WAIT.saturating_sub(started.elapsed());
+        let has_all = || txids.iter().all(|txid| pinned.mempool().get(txid).is_some());
+        if !is_readable || left.is_zero() || has_all() {
+            return Ok(());
         }
         drop(pinned);
-        slot.wait(mark, WAIT);
+        slot.wait(mark, left.min(WAIT));
     }
-    Ok(())
 }
 
 /// Limits in the query string, in bitcoin: `maxfeerate` per 1,000 virtual bytes, and `maxburnamount`.
@@ -140,7 +143,7 @@ async fn package(
     Query(limits): Query<LimitsInQuery>,
     request: Request,
 ) -> Result<Answer, Refusal> {
-    ask(esplora, limits, request, Question::SubmitPackage).await
+    ask(esplora, limits, request, Question::SubmitPackage, accepted).await
 }
 
 async fn test(
@@ -148,15 +151,24 @@ async fn test(
     Query(limits): Query<LimitsInQuery>,
     request: Request,
 ) -> Result<Answer, Refusal> {
-    ask(esplora, limits, request, Question::TestAccept).await
+    ask(esplora, limits, request, Question::TestAccept, |_| Vec::new()).await
 }
 
-/// Passes transactions to the node, and its answer to the client.
+/// The transactions of a package that the node has in its mempool by its own answer.
+fn accepted(answer: &Value) -> Vec<Txid> {
+    let results = answer.get("tx-results").and_then(Value::as_object);
+    let is_accepted = |result: &&Value| result.get("error").is_none();
+    let txid = |result: &Value| result.get("txid")?.as_str()?.parse().ok();
+    results.into_iter().flat_map(Map::values).filter(is_accepted).filter_map(txid).collect()
+}
+
+/// Passes transactions to the node, and its answer to the client: once the mempool has what `accepted` finds in it.
 async fn ask(
     esplora: Esplora,
     limits: LimitsInQuery,
     request: Request,
     question: fn(Vec<Vec<u8>>, BroadcastLimits) -> Question,
+    accepted: fn(&Value) -> Vec<Txid>,
 ) -> Result<Answer, Refusal> {
     let (text, from) = text_of(&esplora, request).await?;
     let chain = esplora.chain();
@@ -167,6 +179,7 @@ async fn ask(
             let node = chain.node()?;
             work.give_turn_back();
             let answer = node.ask(&question).map_err(|refused| of_node(question.method(), refused))?;
+            wait_for(&chain, work, &accepted(&answer))?;
             Answer::json(&answer, Age::None)
         })
         .await
@@ -234,6 +247,18 @@ mod tests {
             assert!(!text_of(transactions(wrong)).is_empty());
         }
         assert!(transactions("[]").unwrap().is_empty());
+    }
+
+    #[test]
+    fn refused_transactions_of_a_package_are_not_waited_for() {
+        let of = |byte: u8| Txid([byte; 32]);
+        let fine = json!({"txid": of(1).to_string(), "vsize": 110, "fees": {"base": 0.0001}});
+        let refused = json!({"txid": of(2).to_string(), "error": "insufficient fee"});
+        let answer = json!({"package_msg": "transaction failed", "tx-results": {"aa": fine, "bb": refused}});
+        assert_eq!(accepted(&answer), [of(1)]);
+        for other in [json!(null), json!([]), json!({"tx-results": []}), json!({"tx-results": {"aa": {"txid": 1}}})] {
+            assert_eq!(accepted(&other), []);
+        }
     }
 
     #[test]

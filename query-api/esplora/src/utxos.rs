@@ -28,7 +28,8 @@ struct UtxoJson {
 }
 
 fn too_many() -> Refusal {
-    Refusal::bad(format!("Too many unspent transaction outputs (>{MAX_UTXOS})"))
+    // The whole text of electrs: clients match on it.
+    Refusal::bad("Too many unspent outputs")
 }
 
 /// All unspent outputs of a script: confirmed ones, oldest first, without those that an unconfirmed transaction spends;

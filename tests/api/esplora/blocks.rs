@@ -77,7 +77,7 @@ pub(super) async fn check_all(world: &World, router: &Router) {
         }
         assert_eq!(paged, expected);
         let beyond = expected.len().next_multiple_of(25);
-        refused(router, &format!("/block/{hash}/txs/{beyond}"), 404, "start index out of range").await;
+        refused(router, &format!("/block/{hash}/txs/{beyond}"), 400, "start index out of range").await;
     }
 }
 
@@ -119,5 +119,5 @@ async fn every_block_in_all_its_forms() {
     refused(&router, &format!("/block-height/{}", tip + 1), 404, "Block not found").await;
     let several = blocks.iter().find(|block| block.txdata.len() > 1).unwrap();
     let path = format!("/block/{}/txs/1", several.block_hash());
-    refused(&router, &path, 400, "start index must be a multipication of 25").await;
+    refused(&router, &path, 400, "start index must be a multiple of 25").await;
 }

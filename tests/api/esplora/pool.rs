@@ -181,6 +181,23 @@ async fn scripts_with_unconfirmed_transactions() {
 }
 
 #[tokio::test]
+async fn too_many_coins_are_refused() {
+    let world = &everything_world();
+    let router = esplora(world, None);
+    let mut pool = Waiting::at_tip(world);
+    let script = ScriptBuf::from_bytes(vec![0x51, 0x51, 0x51]);
+    let path = format!("{}/utxo", by_hash(&script));
+    let mut coins = pool.coins(1_000_000);
+    let most = pool.send(&[coins.next().unwrap()], &vec![(script.clone(), 100); 5_000], 1_000);
+    assert_eq!(list(&json(&router, &path).await).len(), 5_000);
+    pool.send(&[coins.next().unwrap()], &[(script.clone(), 100)], 1_000);
+    refused(&router, &path, 400, "Too many unspent outputs").await;
+    // What is unspent counts, not what was received.
+    pool.send(&[output(&most, 0), output(&most, 1)], &[(script, 100)], 100);
+    assert_eq!(list(&json(&router, &path).await).len(), 5_000);
+}
+
+#[tokio::test]
 async fn the_numbers_of_the_mempool() {
     let world = &everything_world();
     let router = esplora(world, None);

@@ -3,19 +3,20 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use bitcoin::{ScriptBuf, consensus::serialize, hashes::Hash};
 use cairn_chain::{BroadcastLimits, Chain, NodeAccess, Question, Refused, Unreachable};
 use cairn_link::IndexSource;
-use cairn_model::{BlockHash, Txid};
+use cairn_model::{BlockHash, MempoolDelta, MempoolTx, Txid};
 use cairn_operations::{ApiState, other_router};
 use serde_json::{Value, json as value};
 
 use super::{esplora, found, get, json, post, refused, send, text};
 use crate::{
     support::{World, everything_world, hex, open_config},
-    unconfirmed::Waiting,
+    unconfirmed::{Waiting, output},
 };
 
 /// A node that says what a test wants.
@@ -141,6 +142,39 @@ async fn packages_and_tests_get_the_nodes_own_answer() {
     }
     assert_eq!(post("/txs/package", "{".to_owned()).await.status, 400);
     assert_eq!(node.asked.lock().unwrap().len(), asked);
+}
+
+#[tokio::test]
+async fn an_answer_waits_until_the_mempool_has_the_package() {
+    let world = &everything_world();
+    let (node, router) = with_node(world);
+    let mut pool = Waiting::at_tip(world);
+    let coin = pool.coins(1_000_000).next().unwrap();
+    let parent = pool.make(&[coin], &[], 1_000);
+    let child = pool.make(&[output(&parent, 0)], &[], 1_000);
+    let raws: Vec<String> = pool.made.iter().map(|(tx, _)| hex(&serialize(tx))).collect();
+    let result = |tx: &MempoolTx| (tx.wtxid.to_string(), value!({"txid": tx.txid.to_string(), "vsize": 110}));
+    let results: serde_json::Map<_, _> = [result(&parent), result(&child)].into_iter().collect();
+    *node.answer.lock().unwrap() = Some(Ok(value!({"package_msg": "success", "tx-results": results})));
+    let asking = async {
+        let said = post(&router, "/txs/package", value!(raws).to_string()).await;
+        assert_eq!(said.status, 200, "{}", said.text());
+        for tx in [&parent, &child] {
+            let listed = json(&router, &format!("/tx/{}", tx.txid)).await;
+            assert_eq!(listed["status"]["confirmed"], false);
+        }
+    };
+    // The node has both, and only then does the mempool hear of them, one after the other.
+    let entering = async {
+        while node.count("submitpackage") == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        for tx in [&parent, &child] {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            pool.tell(vec![MempoolDelta::Add(Arc::clone(tx))]);
+        }
+    };
+    tokio::join!(asking, entering);
 }
 
 #[tokio::test]
