@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::exit::{Exit, Failure};
+use crate::{
+    config::nearest,
+    exit::{Exit, Failure},
+};
 
 /// An operation.
 #[derive(Debug)]
@@ -152,9 +155,8 @@ pub(super) fn find<'o>(all: &'o [Operation], name: &str) -> Result<&'o Operation
         true => format!("{} is not the name of an operation", crate::out::harmless(name)),
         false => format!("{name} stands for several operations"),
     });
-    let near = |op: &&Operation| wanted.split('-').any(|word| word.len() > 2 && op.name.contains(word));
     let near: Vec<&str> = match found.is_empty() {
-        true => all.iter().filter(near).take(8).map(|op| op.name.as_str()).collect(),
+        true => nearest(all.iter().map(|op| op.name.as_str()), &wanted).into_iter().collect(),
         false => found.iter().map(|op| op.name.as_str()).collect(),
     };
     Err(failure.hint(match near.is_empty() {

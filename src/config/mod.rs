@@ -65,7 +65,7 @@ pub(crate) use starter::Starters;
 pub(crate) use state::StateDb;
 pub(crate) use timestamps::Timestamps;
 pub(crate) use traces::Traces;
-pub(crate) use values::{explained, whole};
+pub(crate) use values::{explained, nearest, whole};
 pub(crate) use x402::x402_terms_failure;
 
 use crate::exit::Failure;

@@ -166,7 +166,7 @@ pub(crate) fn whole<T: TryFrom<u64>>(range: RangeInclusive<u64>) -> impl Fn(&str
 }
 
 /// The one of some names that is nearest to a mistyped one, if it is near enough to be meant.
-pub(super) fn nearest<'a>(names: impl Iterator<Item = &'a str>, typed: &str) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(names: impl Iterator<Item = &'a str>, typed: &str) -> Option<&'a str> {
     let edits = names.map(|name| (strsim::osa_distance(name, typed), name));
     edits.min_by_key(|(edits, _)| *edits).filter(|(edits, _)| *edits <= 3).map(|(_, name)| name)
 }

@@ -52,7 +52,7 @@ fn examples(document: &Value) -> Vec<Example> {
                 }
                 match parameter["in"].as_str().unwrap() {
                     "path" => target = target.replace(&format!("{{{of}}}"), &value),
-                    _ => query.push(format!("{of}={value}")),
+                    _ => query.push(format!("{of}={}", value.replace(' ', "%20"))),
                 }
                 words.push(value);
             }
