@@ -48,7 +48,7 @@ pub(super) enum Place {
 pub(super) enum Kind {
     Boolean,
     Text,
-    /// A list of texts.
+    /// A list, of texts or of objects.
     List,
     /// Numbers, and everything else that JSON has.
     Json,
@@ -113,11 +113,13 @@ fn of_schema(name: &str, place: Place, required: bool, schema: &Value, descripti
     // An optional field of a body: what it is, or null.
     let alternatives = schema["anyOf"].as_array().into_iter().flatten();
     let plain = alternatives.clone().find(|one| one["type"] != "null").unwrap_or(schema);
-    let kind = match &plain["type"] {
-        Value::String(kind) => kind.as_str(),
-        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or_default(),
-        _ => "",
+    let kinds: Vec<&str> = match &plain["type"] {
+        Value::String(kind) => vec![kind],
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
     };
+    let kind = [("string", Kind::Text), ("array", Kind::List), ("boolean", Kind::Boolean)];
+    let kind = kind.iter().find(|(name, _)| kinds.contains(name)).map_or(Kind::Json, |(_, kind)| *kind);
     let words = plain["enum"].as_array().into_iter().flatten();
     let default = match &schema["default"] {
         Value::Null => String::new(),
@@ -129,12 +131,7 @@ fn of_schema(name: &str, place: Place, required: bool, schema: &Value, descripti
         name: name.to_owned(),
         place,
         required: required && schema["default"].is_null(),
-        kind: match kind {
-            "boolean" => Kind::Boolean,
-            "string" => Kind::Text,
-            "array" if plain["items"]["type"] == "string" || !plain["items"]["$ref"].is_null() => Kind::List,
-            _ => Kind::Json,
-        },
+        kind,
         words: words.filter_map(Value::as_str).map(str::to_owned).collect(),
         description: format!("{}{default}", description.replace('`', "")),
     }

@@ -96,7 +96,7 @@ pub(super) fn request(op: &Operation, found: &ArgMatches) -> Result<Request, Fai
                 let value = match parameter.kind {
                     // One value from standard input may be a whole list.
                     Kind::List if values.len() == 1 => as_list(&joined),
-                    Kind::List => values.into(),
+                    Kind::List => values.iter().map(|value| item(value)).collect(),
                     kind => typed(kind, &joined),
                 };
                 body.insert(parameter.name.clone(), value);
@@ -121,12 +121,18 @@ fn add(query: &mut String, name: &str, value: &str) {
     query.push_str(&format!("{}={}", cairn_http::segment(name), cairn_http::segment(value)));
 }
 
-/// A list as JSON, or in lines or words.
+/// A list as JSON, or in lines or words. Commas are part of descriptors.
 fn as_list(text: &str) -> Value {
     match serde_json::from_str(text) {
         Ok(Value::Array(all)) => all.into(),
-        _ => text.split([',', '\n', ' ', '\t', '\r']).filter(|word| !word.is_empty()).collect(),
+        Ok(object @ Value::Object(_)) => [object].into_iter().collect(),
+        _ => text.split_whitespace().collect(),
     }
+}
+
+/// An item of a list: an object as JSON, everything else as text.
+fn item(text: &str) -> Value {
+    serde_json::from_str(text).ok().filter(Value::is_object).unwrap_or_else(|| text.into())
 }
 
 fn from_input(input: &mut Option<io::Stdin>) -> Result<String, Failure> {
@@ -199,6 +205,13 @@ mod tests {
         let body: Value = serde_json::from_slice(&batch.body).unwrap();
         assert_eq!(body, json!({"addresses": ["a", "b"]}));
         assert_eq!(as_list("[\"a\"]"), json!(["a"]));
-        assert_eq!(as_list("a\nb, c"), json!(["a", "b", "c"]));
+        assert_eq!(as_list("a\nb,c"), json!(["a", "b,c"]));
+        assert_eq!(as_list(r#"{"desc":"x"}"#), json!([{"desc": "x"}]));
+        let wallet = of(&["wallet-lookup", "addr(a)", r#"{"desc":"x"}"#, "--include", "pnl,balance_history"]).unwrap();
+        let body: Value = serde_json::from_slice(&wallet.body).unwrap();
+        assert_eq!(body, json!({"wallet": ["addr(a)", {"desc": "x"}], "include": ["pnl", "balance_history"]}));
+        let verified = of(&["tx-verify", "t", "--expected-amount-btc", "0.10000001"]).unwrap();
+        let body: Value = serde_json::from_slice(&verified.body).unwrap();
+        assert_eq!(body["expected_amount_btc"], "0.10000001");
     }
 }
