@@ -1,6 +1,9 @@
 //! `cairn ask`: every operation, of an index beside the process that writes it, and of a server.
 
-use std::process::{Output, Stdio};
+use std::{
+    collections::BTreeSet,
+    process::{Output, Stdio},
+};
 
 use cairn_support::{World, get_json, loopback::Client};
 use serde_json::{Value, json};
@@ -20,6 +23,8 @@ const WRITES: [&str; 8] = [
 ];
 /// Fields that say how long a process runs, what it counted, or what time it is.
 const OF_THE_MOMENT: [&str; 4] = ["uptime_secs", "generated_at", "request_id", "as_of_ms"];
+/// Fields that the operator of a server sets: this program has no such settings.
+const OF_THE_SERVER: [&str; 1] = ["example"];
 
 fn ask(world: &World, settings: &str, words: &[String]) -> Output {
     let mut command = world.command(&format!("ask {settings}"));
@@ -31,6 +36,7 @@ struct Example {
     name: String,
     method: String,
     target: String,
+    headers: Vec<(String, String)>,
     body: Value,
     words: Vec<String>,
 }
@@ -45,6 +51,7 @@ fn examples(document: &Value) -> Vec<Example> {
         for (method, op) in methods.as_object().unwrap() {
             let name = op["operationId"].as_str().unwrap().to_owned();
             let (mut target, mut query, mut words) = (path.clone(), Vec::new(), vec![name.replace('_', "-")]);
+            let mut headers = Vec::new();
             for parameter in op["parameters"].as_array().into_iter().flatten() {
                 let (of, value) = (parameter["name"].as_str().unwrap(), text(&parameter["example"]));
                 if parameter["required"] != true {
@@ -52,6 +59,7 @@ fn examples(document: &Value) -> Vec<Example> {
                 }
                 match parameter["in"].as_str().unwrap() {
                     "path" => target = target.replace(&format!("{{{of}}}"), &value),
+                    "header" => headers.push((of.to_owned(), value.clone())),
                     _ => query.push(format!("{of}={}", value.replace(' ', "%20"))),
                 }
                 words.push(value);
@@ -73,21 +81,33 @@ fn examples(document: &Value) -> Vec<Example> {
             if !query.is_empty() {
                 target = format!("{target}?{}", query.join("&"));
             }
-            found.push(Example { name, method: method.to_uppercase(), target, body, words });
+            found.push(Example { name, method: method.to_uppercase(), target, headers, body, words });
         }
     }
     found
 }
 
-/// Leaves out what differs between two answers to the same question.
-fn settled(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|name, _| !OF_THE_MOMENT.contains(&name.as_str()));
-            fields.values_mut().for_each(settled);
+/// The places in which two answers to the same question differ.
+fn differences(place: &str, one: &Value, other: &Value, found: &mut Vec<String>) {
+    let field = place.rsplit('/').next().unwrap_or_default();
+    if OF_THE_MOMENT.contains(&field) || OF_THE_SERVER.contains(&field) || place == "/_meta/freshness" {
+        return;
+    }
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+            for name in names {
+                let of = |all: &serde_json::Map<String, Value>| all.get(name).cloned().unwrap_or_default();
+                differences(&format!("{place}/{name}"), &of(one), &of(other), found);
+            }
         }
-        Value::Array(all) => all.iter_mut().for_each(settled),
-        _ => {}
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+            for (at, (one, other)) in one.iter().zip(other).enumerate() {
+                differences(&format!("{place}/{at}"), one, other, found);
+            }
+        }
+        _ if one == other => {}
+        _ => found.push(format!("{place}: {one} and {other}")),
     }
 }
 
@@ -103,35 +123,34 @@ fn every_operation_answers_as_over_http() {
     let (here, there) = (format!("--base-url http://{address} --datadir demo"), format!("--url http://{address}"));
     let (mut unlike, no_fields) = (Vec::new(), json!({}));
     for example in &examples {
-        let Example { name, method, target, body, words } = example;
+        let Example { name, method, target, headers, body, words } = example;
         let is_written = WRITES.contains(&name.as_str());
         let sent = Some(body).filter(|_| method != "GET").map(|body| if body.is_null() { &no_fields } else { body });
-        let answer = Client::from(1, address.parse().unwrap()).send(target, sent).unwrap();
-        let (status, answer) = (answer.status, answer.body);
+        let mut client = Client::from(1, address.parse().unwrap());
+        let answer = client.send_with(target, sent, headers).unwrap();
         for settings in [&here, &there].into_iter().skip(usize::from(is_written)) {
             let asked = ask(&world, settings, words);
-            assert_eq!(asked.status.success(), (200..300).contains(&status), "{name}: {}", said(&asked));
-            let parsed = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
-            let alike = match (parsed(&answer), parsed(&asked.stdout)) {
-                (Some(mut one), Some(mut other)) => {
-                    let keys = |value: &Value| value.as_object().map(|all| all.keys().cloned().collect::<Vec<_>>());
-                    settled(&mut one);
-                    settled(&mut other);
-                    if is_written { keys(&one) == keys(&other) } else { one == other }
-                }
-                // A file.
-                _ => answer == asked.stdout,
-            };
-            if !alike {
-                unlike.push(format!("{name} ({settings}):\n{}\n{}", lossy(&answer), lossy(&asked.stdout)));
+            let is_fine = (200..300).contains(&answer.status);
+            if asked.status.success() != is_fine {
+                unlike.push(format!("{name} ({settings}): {} and {}", answer.status, said(&asked)));
+                continue;
             }
+            let parsed = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
+            let mut found = Vec::new();
+            match (parsed(&answer.body), parsed(&asked.stdout)) {
+                (Some(one), Some(other)) if is_written => {
+                    let fields = |value: &Value| value.as_object().map(|all| all.keys().cloned().collect::<Vec<_>>());
+                    differences("", &json!(fields(&one)), &json!(fields(&other)), &mut found);
+                }
+                (Some(one), Some(other)) => differences("", &one, &other, &mut found),
+                // A file.
+                _ if answer.body == asked.stdout => {}
+                _ => found.push("another file".to_owned()),
+            }
+            unlike.extend(found.iter().map(|found| format!("{name} ({settings}) {found}")));
         }
     }
-    assert!(unlike.is_empty(), "{} are unlike:\n{}", unlike.len(), unlike.join("\n\n"));
-}
-
-fn lossy(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).chars().take(1_500).collect()
+    assert!(unlike.is_empty(), "{} differences:\n{}", unlike.len(), unlike.join("\n"));
 }
 
 fn said(output: &Output) -> String {
