@@ -107,7 +107,7 @@ fn is_moment(text: &str) -> bool {
 /// The places in which two answers to the same question differ.
 fn differences(place: &str, one: &Value, other: &Value, found: &mut Vec<String>) {
     let field = place.rsplit('/').next().unwrap_or_default();
-    let is_moment = [one, other].iter().all(|value| value.as_str().is_some_and(|text| is_moment(text)));
+    let is_moment = [one, other].iter().all(|value| value.as_str().is_some_and(is_moment));
     if is_moment || OF_THE_PROCESS.contains(&field) || IN_THE_BACKGROUND.contains(&field) {
         return;
     }
