@@ -169,7 +169,10 @@ impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
         let hint = match &error {
             // Their messages say what to do.
-            ReadError::NewerFormat { .. } | ReadError::NewerTables(_) | ReadError::StageVersion { .. } | ReadError::Stopped(_) => {
+            ReadError::NewerFormat { .. }
+            | ReadError::NewerTables(_)
+            | ReadError::StageVersion { .. }
+            | ReadError::Stopped(_) => {
                 return Failure::new(Exit::Index, error.to_string());
             }
             ReadError::Empty | ReadError::Unusable(_) => "make the index with `cairn index`, or correct --datadir",

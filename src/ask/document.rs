@@ -43,7 +43,7 @@ pub(super) enum Place {
     Body,
 }
 
-/// What a value is.
+/// Kind of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Boolean,
@@ -166,7 +166,7 @@ pub(super) fn find<'o>(all: &'o [Operation], name: &str) -> Result<&'o Operation
 pub(super) fn typed(kind: Kind, value: &str) -> Value {
     match kind {
         Kind::Text => value.into(),
-        // What is not JSON is sent as text: the operation says what it wants.
+        // A value that is not JSON is sent as text: the operation says what it wants.
         _ => serde_json::from_str(value).unwrap_or_else(|_| value.into()),
     }
 }

@@ -148,7 +148,7 @@ fn show(answer: &Answer, wants_json: bool) -> Result<Exit, Failure> {
     if is_terminal && !wants_json {
         match is_json {
             true if is_fine => print(&table::shown(&parsed()))?,
-            // What is wrong is said below.
+            // The error is said below.
             true => {}
             false => match std::str::from_utf8(&answer.body) {
                 Ok(text) => print(&text.lines().map(|line| harmless(line) + "\n").collect::<String>())?,

@@ -100,7 +100,7 @@ fn an_index_of_four_stages_is_completed_by_the_next_command_that_writes() {
     assert!(index.sums().rows("cluster_days") > 0);
 }
 
-/// What an index of before a stage has, and what the next command that writes makes of it.
+/// An index of before a stage gets it by the next command that writes.
 #[test]
 fn indexes_of_later_versions_are_completed_in_place() {
     for (name, lacks) in [("before-pubkeys", &["pubkeys"][..]), ("before-tweaks", &[])] {

@@ -273,8 +273,8 @@ impl<'v> TransactionView<'v> {
         Ok(Some((txid, height)))
     }
 
-    /// Ids and block heights of transactions of these numbers, which ascend. Reads each row once, many in a look-up, and
-    /// keeps none.
+    /// Ids and block heights of transactions of these numbers, which ascend. Reads each row once, many in a look-up,
+    /// and keeps none.
     ///
     /// # Errors
     /// Fails if one is beyond the tip.

@@ -378,8 +378,8 @@ impl LogRow {
         Ok(Some((place, Txid(b.array()?))))
     }
 
-    /// Appends the ids of some transactions of a row, which stand at ascending positions, in one pass. The height of the
-    /// row; `None` if the row is shorter, or the positions do not ascend.
+    /// Appends the ids of some transactions of a row, which stand at ascending positions, in one pass. The height of
+    /// the row; `None` if the row is shorter, or the positions do not ascend.
     pub fn txids(bytes: &[u8], positions: &[usize], into: &mut Vec<Txid>) -> Result<Option<Height>, DecodeError> {
         let mut b = Input::new(BlockLog::NAME, bytes);
         let (height, _, _, n) = head(&mut b)?;

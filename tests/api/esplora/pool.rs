@@ -192,7 +192,7 @@ async fn too_many_coins_are_refused() {
     assert_eq!(list(&json(&router, &path).await).len(), 5_000);
     pool.send(&[coins.next().unwrap()], &[(script.clone(), 100)], 1_000);
     refused(&router, &path, 400, "Too many unspent outputs").await;
-    // What is unspent counts, not what was received.
+    // Unspent outputs count, not all that were received.
     pool.send(&[output(&most, 0), output(&most, 1)], &[(script, 100)], 100);
     assert_eq!(list(&json(&router, &path).await).len(), 5_000);
 }

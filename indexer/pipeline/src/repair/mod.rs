@@ -162,7 +162,9 @@ pub fn repair(
         Ok(writer) => writer,
         Err(WriteError::Locked(path)) => return Err(WriteError::Locked(path).into()),
         Err(WriteError::DiskFull(what)) => return Err(WriteError::DiskFull(what).into()),
-        Err(WriteError::Read(error @ (ReadError::NewerFormat { .. } | ReadError::NewerTables(_)))) => return Err(error.into()),
+        Err(WriteError::Read(error @ (ReadError::NewerFormat { .. } | ReadError::NewerTables(_)))) => {
+            return Err(error.into());
+        }
         Err(error) => return Ok(Repaired::Anew(format!("the list of its files is damaged ({error})"))),
     };
     match (Mending { datadir, lost_facts: facts, options, source, progress, done: Vec::new() }).run(writer) {

@@ -1,4 +1,4 @@
-//! What is known of dust that was paid to an address, to watch it.
+//! Dust that was paid to an address, perhaps to watch it.
 
 use serde::Deserialize;
 

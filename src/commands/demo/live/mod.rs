@@ -77,7 +77,7 @@ impl Waiting {
 /// The demo's chain, wallet and waiting transactions.
 pub(super) struct Live {
     slot: Arc<IndexSlot>,
-    /// Tells other processes that read the index, as an indexer does.
+    /// For other processes that read the index: they hear of a change as from an indexer.
     announced: SocketPublisher,
     wallet: DemoWallet,
     /// Coins that the demo's unconfirmed transactions spend. They stay unconfirmed.
@@ -86,8 +86,8 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Creates the wallet. `unconfirmed` are the transactions of the mempool. Readers in other processes find the socket
-    /// in `dir`.
+    /// Creates the wallet. `unconfirmed` are the transactions of the mempool. Readers in other processes find the
+    /// socket in `dir`.
     pub(super) fn new(slot: Arc<IndexSlot>, unconfirmed: &[MempoolDelta], dir: &Path) -> Result<Self, Failure> {
         let added = unconfirmed.iter().filter_map(|delta| match delta {
             MempoolDelta::Add(tx) => Some(tx),
