@@ -72,6 +72,9 @@ fn every_command_that_a_text_names_exists() {
             }
             continue;
         };
+        // Behind the name of an operation stand its own flags.
+        let mut operations = words.iter().skip(1).filter(|word| names.first() == Some(&"ask") && is_name(word));
+        let text = text + &operations.find_map(|word| help(&["ask", word])).unwrap_or_default();
         for flag in words.iter().filter(|word| word.starts_with("--") && word.len() > 2) {
             let flag = flag.split(['=', ',', '.', ')', ']', '|']).next().unwrap_or_default();
             if !text.contains(flag) {
