@@ -61,8 +61,8 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Indexes and serves in one process. Answers follow the chain.
     Run(Run),
-    /// Asks any operation of the API: an index on this machine, without a server and beside the process that writes it,
-    /// or a server. Prints tables on a terminal, and JSON elsewhere.
+    /// Asks any operation of the API, of an index on this machine or of a server. Prints tables on a terminal, and JSON
+    /// elsewhere. Works while another process writes the index.
     Ask(Ask),
     /// Speaks the Model Context Protocol over standard input and output, for desktop clients that start their servers
     /// themselves.

@@ -16,7 +16,7 @@ use crate::{
 /// How long the process that writes the index may take to say how its mempool is.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Opens the index, read-only and beside the process that writes it, and runs `ask` with the state of an API over it,
+/// Opens the index read-only, while another process may write it, and runs `ask` with the state of an API over it,
 /// which has no service state. `otherwise` names the setting that can stand in place of --datadir.
 pub(crate) fn with_api<T>(
     args: &InProcess,

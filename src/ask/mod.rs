@@ -147,7 +147,10 @@ fn show(answer: &Answer, wants_json: bool) -> Result<Exit, Failure> {
     let parsed = || serde_json::from_slice::<Value>(&answer.body).unwrap_or_default();
     if is_terminal && !wants_json {
         match is_json {
-            true if is_fine => print(&table::shown(&parsed()))?,
+            true if is_fine => match serde_json::from_slice(&answer.body) {
+                Ok(parsed) => print(&table::shown(&parsed))?,
+                Err(error) => return Err(Failure::new(Exit::Other, format!("the answer is not JSON: {error}"))),
+            },
             // The error is said below.
             true => {}
             false => match std::str::from_utf8(&answer.body) {

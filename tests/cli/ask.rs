@@ -1,4 +1,4 @@
-//! `cairn ask`: every operation, of an index beside the process that writes it, and of a server.
+//! `cairn ask`: every operation, of an index that another process writes, and of a server.
 
 use std::{
     collections::BTreeSet,
